@@ -1,0 +1,104 @@
+"""What the training loop asks of an algorithm, and what an algorithm is given."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from torch import Tensor
+
+from vdqn_runner.learner import Learner
+from vdqn_runner.nets import Layout
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is fixed before an algorithm is made.
+
+    Attributes:
+        seeds: The S seeds that train in lockstep.
+        layout: The Q-network; ``layout.sizes`` starts with the observation and ends with A.
+        gamma: Discount factor of the environment.
+    """
+
+    seeds: Sequence[int]
+    layout: Layout
+    gamma: float
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A minibatch for S seeds.
+
+    Attributes:
+        obs: ``[S, B, obs]``.
+        action: ``[S, B]`` int64.
+        reward: ``[S, B]``, scaled by ``algo.reward_scale``.
+        terminal: ``[S, B]``, 1.0 where nothing follows the transition.
+        next_obs: ``[S, B, obs]``.
+    """
+
+    obs: Tensor
+    action: Tensor
+    reward: Tensor
+    terminal: Tensor
+    next_obs: Tensor
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Where training stands: ``step`` is the same for all seeds, ``episodes`` [S] are finished."""
+
+    step: int
+    episodes: np.ndarray
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What one update minimises and reports.
+
+    Attributes:
+        total: ``[S]``, differentiable with respect to the learner's online rows.
+        reported: By log column, ``[S]`` values to be averaged over the updates of a log row.
+    """
+
+    total: Tensor
+    reported: Mapping[str, Tensor]
+
+
+class Algorithm(Protocol):
+    """How an algorithm acts, what its loss is, and which state it keeps beside the learner's."""
+
+    learner: Learner
+    reported: tuple[str, ...]
+    """Names of what ``Loss.reported`` holds, in the order of the log's columns."""
+
+    def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
+        """Note that these seeds start a new episode."""
+
+    def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
+        """Return the actions ``[S]`` for the observations ``obs`` [S, 1, obs]."""
+
+    def loss(self, batch: Batch, clock: Clock) -> Loss:
+        """Return the loss of a minibatch under fresh noise."""
+
+    def online_changed(self) -> None:
+        """Note that the learner's online rows have changed."""
+
+    def target_changed(self) -> None:
+        """Note that the learner's target rows have changed."""
+
+    def scheduled(self, clock: Clock) -> dict[str, np.ndarray]:
+        """Return the current values ``[S]`` of the algorithm's own schedules, by log column."""
+
+    def snapshot(self, row: int) -> dict[str, float]:
+        """Return figures that describe a seed's parameters now, by log column."""
+
+    def select(self, rows: np.ndarray) -> None:
+        """Keep only these seeds, in this order (the learner's rows included)."""
+
+    def state(self, row: int) -> dict[str, Any]:
+        """Return what is to be kept of one seed, the learner's state left out."""
+
+    def load(self, states: list[Mapping[str, Any]]) -> None:
+        """Go on from the kept states of all seeds (after the learner has loaded its own)."""

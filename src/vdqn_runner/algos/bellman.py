@@ -1,0 +1,24 @@
+"""The Bellman target and error that all algorithms here share."""
+
+import torch
+from torch import Tensor
+
+from vdqn_runner.algos.base import Batch
+
+
+def bellman_target(batch: Batch, q_next: Tensor, gamma: float) -> Tensor:
+    """Return ``d`` [S, B]: d_j = r_j + gamma (1 - terminal_j) max_a Q^-(s'_j, a).
+
+    ``q_next`` [S, B, A] are the target network's values at the next observations.
+    """
+    return batch.reward + gamma * (1.0 - batch.terminal) * q_next.amax(dim=2)
+
+
+def q_of_action(q: Tensor, action: Tensor) -> Tensor:
+    """Return ``[S, B]``: of ``q`` [S, B, A] the values at ``action`` [S, B]."""
+    return torch.gather(q, 2, action.unsqueeze(2)).squeeze(2)
+
+
+def greedy(q: Tensor) -> Tensor:
+    """Return ``[S]``: the first best action of ``q`` [S, 1, A]."""
+    return q[:, 0].argmax(dim=1)

@@ -1,0 +1,90 @@
+"""DQN with epsilon-greedy acting (Mnih et al., 2013), as the paper's baseline.
+
+Shapes: S seeds, B minibatch, A actions, P parameters of a seed's row.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vdqn_runner.algos.base import Batch, Clock, Context, Loss
+from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
+from vdqn_runner.config import DQNConfig
+from vdqn_runner.learner import Learner
+from vdqn_runner.nets import mlp, uniform_rows
+from vdqn_runner.schedules import value_at
+from vdqn_runner.streams import Purpose, UniformBlocks
+
+
+class DQN:
+    """One network theta, a target network theta^- and epsilon-greedy actions."""
+
+    reported = ("loss", "bellman_error", "q_mean")
+
+    def __init__(self, config: DQNConfig, context: Context) -> None:
+        self._config, self._context = config, context
+        self._layout = context.layout
+        theta = uniform_rows(
+            context.layout, context.seeds, lambda n_in: n_in**-0.5, lambda n_in: n_in**-0.5
+        )
+        self.learner = Learner({"theta": theta}, config.optimizer)
+        self._acting = UniformBlocks(context.seeds, Purpose.ACTING, width=2)
+
+    def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
+        """With probability epsilon any action, else a_t = argmax_a Q_theta(s_t, a)."""
+        with torch.no_grad():
+            best = greedy(mlp(self.learner.online["theta"], self._layout, obs)).numpy()
+        chance, pick = self._acting.draw().T
+        explore = chance < value_at(self._config.epsilon, clock.step, clock.episodes)
+        return np.where(explore, (pick * self._layout.sizes[-1]).astype(np.int64), best)
+
+    def loss(self, batch: Batch, clock: Clock) -> Loss:
+        """Paper eq. (3): the mean over the minibatch of (Q_theta(s_j, a_j) - d_j)^2, or Huber."""
+        with torch.no_grad():
+            q_next = mlp(self.learner.target["theta"], self._layout, batch.next_obs)
+            d = bellman_target(batch, q_next, self._context.gamma)
+        q = q_of_action(mlp(self.learner.online["theta"], self._layout, batch.obs), batch.action)
+        squared = (q - d).square()
+        if self._config.loss == "mse":
+            total = squared.mean(dim=1)
+        else:
+            total = torch.nn.functional.huber_loss(q, d, reduction="none").mean(dim=1)
+        reported = {
+            "loss": total,
+            "bellman_error": squared.mean(dim=1),
+            "q_mean": q.mean(dim=1),
+        }
+        return Loss(total, {name: value.detach() for name, value in reported.items()})
+
+    def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
+        """Nothing is kept for an episode."""
+
+    def online_changed(self) -> None:
+        """Nothing is derived from the online rows."""
+
+    def target_changed(self) -> None:
+        """Nothing is derived from the target rows."""
+
+    def scheduled(self, clock: Clock) -> dict[str, np.ndarray]:
+        """Return epsilon."""
+        return {"epsilon": value_at(self._config.epsilon, clock.step, clock.episodes)}
+
+    def snapshot(self, row: int) -> dict[str, float]:
+        """Nothing beyond what every algorithm logs."""
+        return {}
+
+    def select(self, rows: np.ndarray) -> None:
+        """Keep only these seeds."""
+        self.learner.select(rows)
+        self._acting.select(rows)
+
+    def state(self, row: int) -> dict[str, Any]:
+        """Return the state of the acting stream."""
+        return {"acting": self._acting.state(row)}
+
+    def load(self, states: list[Mapping[str, Any]]) -> None:
+        """Go on from kept states."""
+        self._acting.load([state["acting"] for state in states])

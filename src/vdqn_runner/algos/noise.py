@@ -1,0 +1,165 @@
+"""Noise on weights: how it is shaped, and how long acting holds on to one draw of it.
+
+``eps`` rows are ``[S, P]`` like parameter rows, and a sampled network is mu + sigma * eps.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vdqn_runner.algos.base import Clock, Context
+from vdqn_runner.nets import Layout, gaussian_mlp, mlp
+from vdqn_runner.normals import NormalBlocks, NormalStreams
+from vdqn_runner.streams import Purpose
+
+
+class NoiseShape(Protocol):
+    """How standard normals become eps rows."""
+
+    def count(self, layout: Layout) -> int:
+        """Return how many normals one row takes."""
+
+    def rows(self, layout: Layout, draws: Tensor) -> Tensor:
+        """Return eps rows ``[S, P]`` made from ``draws`` [S, >= count]."""
+
+
+class Independent:
+    """One normal for each weight and bias."""
+
+    def count(self, layout: Layout) -> int:  # noqa: D102
+        return layout.length
+
+    def rows(self, layout: Layout, draws: Tensor) -> Tensor:  # noqa: D102
+        return draws[:, : layout.length]
+
+
+class Factorised:
+    """eps_W = f(e_in) f(e_out)^T and eps_b = f(e_out), f(x) = sign(x) sqrt|x| (Fortunato 2017)."""
+
+    def count(self, layout: Layout) -> int:  # noqa: D102
+        return sum(n_in + n_out for n_in, n_out in layout.shapes)
+
+    def rows(self, layout: Layout, draws: Tensor) -> Tensor:  # noqa: D102
+        f = draws.sign() * draws.abs().sqrt()
+        rows = torch.zeros(len(draws), layout.length)
+        at = 0
+        for layer, (n_in, n_out) in zip(layout.layers(rows), layout.shapes, strict=True):
+            f_in = f[:, at : at + n_in].unsqueeze(2)
+            f_out = f[:, at + n_in : at + n_in + n_out].unsqueeze(1)
+            torch.mul(f_in, f_out, out=layer.weight)
+            layer.bias.copy_(f_out)
+            at += n_in + n_out
+        return rows
+
+
+class ActingNoise(Protocol):
+    """Which sample of the weights acting uses."""
+
+    def begin_episodes(self, rows: np.ndarray, clock: Clock, mu: Tensor, sigma: Tensor) -> None:
+        """Note that these seeds start a new episode."""
+
+    def q(self, mu: Tensor, sigma: Tensor, obs: Tensor) -> Tensor:
+        """Return Q-values ``[S, 1, A]`` of sampled networks at ``obs`` [S, 1, obs]."""
+
+    def select(self, rows: np.ndarray) -> None:
+        """Keep only these seeds, in this order."""
+
+    def state(self, row: int) -> dict[str, Any]:
+        """Return what is to be kept of one seed."""
+
+    def load(self, states: list[Mapping[str, Any]]) -> None:
+        """Go on from the kept states of all seeds."""
+
+
+class ThetaEachStep:
+    """A fresh theta at every step, independent noise: by local reparameterisation."""
+
+    def __init__(self, context: Context) -> None:
+        self._layout = context.layout
+        streams = NormalStreams.of(context.seeds, Purpose.ACTING)
+        self._blocks = NormalBlocks(streams, context.layout.n_units)
+
+    def begin_episodes(  # noqa: D102
+        self, rows: np.ndarray, clock: Clock, mu: Tensor, sigma: Tensor
+    ) -> None:
+        pass
+
+    def q(self, mu: Tensor, sigma: Tensor, obs: Tensor) -> Tensor:  # noqa: D102
+        eps = self._layout.split_units(self._blocks.draw(), 1)
+        return gaussian_mlp(mu, sigma, self._layout, obs, eps)
+
+    def select(self, rows: np.ndarray) -> None:  # noqa: D102
+        self._blocks.select(rows)
+
+    def state(self, row: int) -> dict[str, Any]:  # noqa: D102
+        return self._blocks.state(row)
+
+    def load(self, states: list[Mapping[str, Any]]) -> None:  # noqa: D102
+        self._blocks.load(states)
+
+
+class FactorisedThetaEachStep:
+    """A fresh theta at every step, factorised noise: theta is written out."""
+
+    def __init__(self, context: Context) -> None:
+        self._layout, self._shape = context.layout, Factorised()
+        streams = NormalStreams.of(context.seeds, Purpose.ACTING)
+        self._blocks = NormalBlocks(streams, self._shape.count(context.layout))
+
+    def begin_episodes(  # noqa: D102
+        self, rows: np.ndarray, clock: Clock, mu: Tensor, sigma: Tensor
+    ) -> None:
+        pass
+
+    def q(self, mu: Tensor, sigma: Tensor, obs: Tensor) -> Tensor:  # noqa: D102
+        eps = self._shape.rows(self._layout, self._blocks.draw())
+        return mlp(mu + sigma * eps, self._layout, obs)
+
+    def select(self, rows: np.ndarray) -> None:  # noqa: D102
+        self._blocks.select(rows)
+
+    def state(self, row: int) -> dict[str, Any]:  # noqa: D102
+        return self._blocks.state(row)
+
+    def load(self, states: list[Mapping[str, Any]]) -> None:  # noqa: D102
+        self._blocks.load(states)
+
+
+class ThetaEachEpisode:
+    """One theta for a whole episode, drawn from the parameters at its beginning.
+
+    Episode e of seed k draws from the stream (k, ACTING, e).
+    """
+
+    def __init__(self, context: Context, shape: NoiseShape) -> None:
+        self._layout, self._shape = context.layout, shape
+        self._seeds = list(context.seeds)
+        self._theta = torch.zeros(len(self._seeds), self._layout.length)
+
+    def begin_episodes(  # noqa: D102
+        self, rows: np.ndarray, clock: Clock, mu: Tensor, sigma: Tensor
+    ) -> None:
+        count = self._shape.count(self._layout)
+        for row in rows:
+            stream = NormalStreams.of(
+                [self._seeds[row]], Purpose.ACTING, int(clock.episodes[row])
+            )
+            eps = self._shape.rows(self._layout, stream.draw(count))
+            self._theta[row] = mu[row] + sigma[row] * eps[0]
+
+    def q(self, mu: Tensor, sigma: Tensor, obs: Tensor) -> Tensor:  # noqa: D102
+        return mlp(self._theta, self._layout, obs)
+
+    def select(self, rows: np.ndarray) -> None:  # noqa: D102
+        self._seeds = [self._seeds[row] for row in rows]
+        self._theta = self._theta[torch.from_numpy(rows)]
+
+    def state(self, row: int) -> dict[str, Any]:  # noqa: D102
+        return {"theta": self._theta[row].clone()}
+
+    def load(self, states: list[Mapping[str, Any]]) -> None:  # noqa: D102
+        for row, state in enumerate(states):
+            self._theta[row] = state["theta"]

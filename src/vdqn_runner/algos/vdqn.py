@@ -1,0 +1,159 @@
+"""Variational DQN (Tang and Kucukelbir, 2017, Algorithm 1).
+
+Shapes: S seeds, B minibatch, A actions, P parameters of a seed's row.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vdqn_runner.algos.base import Batch, Clock, Context, Loss
+from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
+from vdqn_runner.algos.noise import ActingNoise, Independent, ThetaEachEpisode, ThetaEachStep
+from vdqn_runner.algos.sigma_figures import sigma_figures
+from vdqn_runner.config import VDQNConfig
+from vdqn_runner.learner import Learner
+from vdqn_runner.nets import (
+    differentiable_sigma,
+    entropy,
+    gaussian_mlp,
+    mlp,
+    rows_by_fan_in,
+    softplus,
+    softplus_inverse,
+    uniform_rows,
+)
+from vdqn_runner.schedules import value_at
+from vdqn_runner.normals import NormalStreams
+from vdqn_runner.streams import Purpose
+
+
+class VDQN:
+    """q_phi(theta) = N(mu, sigma^2) on every weight and bias, sigma = softplus(rho)."""
+
+    reported = ("loss", "surrogate", "bellman_error", "entropy", "q_mean")
+
+    def __init__(self, config: VDQNConfig, context: Context) -> None:
+        self._config, self._context = config, context
+        self._layout = layout = context.layout
+        seeds = context.seeds
+        # Section "Implementation details": the recipe of Fortunato et al. (2017).
+        mu = uniform_rows(layout, seeds, lambda n_in: (3.0 / n_in) ** 0.5, lambda n_in: 0.0)
+        rho_init = softplus_inverse(config.sigma_init)
+        rho = rows_by_fan_in(layout, len(seeds), lambda n_in: rho_init)
+        self.learner = Learner({"mu": mu, "rho": rho}, config.optimizer)
+        self._mask = layout.mask()
+        self._update_noise = NormalStreams.of(seeds, Purpose.UPDATE_NOISE)
+        self._target_noise = NormalStreams.of(seeds, Purpose.TARGET_NOISE)
+        self._acting: ActingNoise = (
+            ThetaEachStep(context)
+            if config.resample == "step"
+            else ThetaEachEpisode(context, Independent())
+        )
+        self._sigma = self._target_sigma = torch.empty(0)
+        self.online_changed()
+        self.target_changed()
+
+    def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
+        """Lines 6 and 7: sample theta ~ q_phi, then a_t = argmax_a Q_theta(s_t, a)."""
+        with torch.no_grad():
+            q = self._acting.q(self.learner.online["mu"], self._sigma, obs)
+            return greedy(q).numpy()
+
+    def loss(self, batch: Batch, clock: Clock) -> Loss:
+        """Lines 9 to 11: the KL divergence of paper eq. (6) for one minibatch.
+
+        With sigma_noise = sqrt(lambda / 2)::
+
+            KL = E_theta[ sum_j (Q_theta(s_j, a_j) - d_j)^2 / (2 sigma_noise^2) ] - H(q_phi)
+
+        and the surrogate of eq. (5) is ``lambda * KL``. Where lambda is 0 there is no KL, and
+        the summed Bellman error is minimised.
+        """
+        d = self._targets(batch)
+        sigma = differentiable_sigma(self.learner.online["rho"], self._sigma)
+        q = q_of_action(self._sampled_q(sigma, batch.obs), batch.action)
+        error = q - d
+        bellman = error.square().sum(dim=1)
+        h = entropy(sigma, self._mask)
+        lam = torch.from_numpy(value_at(self._config.lam, clock.step, clock.episodes)).float()
+        surrogate = bellman - lam * h
+        total = surrogate / torch.where(lam > 0, lam, 1.0)
+        reported = {
+            "loss": total,
+            "surrogate": surrogate,
+            "bellman_error": bellman / error.shape[1],
+            "entropy": h,
+            "q_mean": q.mean(dim=1),
+        }
+        return Loss(total, {name: value.detach() for name, value in reported.items()})
+
+    def _targets(self, batch: Batch) -> Tensor:
+        """Line 9 and 10: theta_j^- ~ q_phi^-, one for each tuple; d_j [S, B]."""
+        size = batch.obs.shape[1]
+        draws = self._target_noise.draw(size * self._layout.n_units)
+        eps = self._layout.split_units(draws, size)
+        mu, sigma = self.learner.target["mu"], self._target_sigma
+        with torch.no_grad():
+            q_next = gaussian_mlp(mu, sigma, self._layout, batch.next_obs, eps)
+            return bellman_target(batch, q_next, self._context.gamma)
+
+    def _sampled_q(self, sigma: Tensor, obs: Tensor) -> Tensor:
+        """Q_theta(s_j, .) [S, B, A] for theta ~ q_phi: one for each tuple, or one for all."""
+        mu, size = self.learner.online["mu"], obs.shape[1]
+        if self._config.theta_samples == "per_tuple":
+            draws = self._update_noise.draw(size * self._layout.n_units)
+            return gaussian_mlp(mu, sigma, self._layout, obs, self._layout.split_units(draws, size))
+        eps = self._update_noise.draw(self._layout.length)
+        return mlp(mu + sigma * eps, self._layout, obs)
+
+    def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
+        """Sample theta anew where one is kept for an episode."""
+        with torch.no_grad():
+            self._acting.begin_episodes(rows, clock, self.learner.online["mu"], self._sigma)
+
+    def online_changed(self) -> None:
+        """Recompute sigma."""
+        with torch.no_grad():
+            self._sigma = softplus(self.learner.online["rho"])
+
+    def target_changed(self) -> None:
+        """Recompute the target's sigma."""
+        self._target_sigma = softplus(self.learner.target["rho"])
+
+    def scheduled(self, clock: Clock) -> dict[str, np.ndarray]:
+        """Return lambda."""
+        return {"lam": value_at(self._config.lam, clock.step, clock.episodes)}
+
+    def snapshot(self, row: int) -> dict[str, float]:
+        """Return quantiles of sigma, by layer."""
+        return sigma_figures(self._layout, self._sigma[row])
+
+    def select(self, rows: np.ndarray) -> None:
+        """Keep only these seeds."""
+        self.learner.select(rows)
+        self._update_noise.select(rows)
+        self._target_noise.select(rows)
+        self._acting.select(rows)
+        self.online_changed()
+        self.target_changed()
+
+    def state(self, row: int) -> dict[str, Any]:
+        """Return the states of the noise streams."""
+        return {
+            "update_noise": self._update_noise.state(row),
+            "target_noise": self._target_noise.state(row),
+            "acting": self._acting.state(row),
+        }
+
+    def load(self, states: list[Mapping[str, Any]]) -> None:
+        """Go on from kept states."""
+        for row, state in enumerate(states):
+            self._update_noise.load(row, state["update_noise"])
+            self._target_noise.load(row, state["target_noise"])
+        self._acting.load([state["acting"] for state in states])
+        self.online_changed()
+        self.target_changed()

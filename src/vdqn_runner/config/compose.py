@@ -1,0 +1,174 @@
+"""Composing a request with Hydra before anything runs: every job of a sweep, checked.
+
+Hydra would find most mistakes too, but one by one, after it has made folders, and in several
+lines. Here each job is composed exactly as Hydra will compose it and then built.
+"""
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import create_automatic_config_search_path
+from hydra.core.config_search_path import SearchPathQuery
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import OverrideParseException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from vdqn_runner.config.build import build
+from vdqn_runner.config.explain import explain, one_line
+from vdqn_runner.config.fields import known_names
+from vdqn_runner.config.files import conf_dir
+from vdqn_runner.config.schema import RunConfig
+from vdqn_runner.config.suggest import closest_key, did_you_mean
+from vdqn_runner.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a command line asks for.
+
+    Attributes:
+        jobs: The run of every job in the order in which they will run.
+        sweep_dir: The folder of a sweep's bookkeeping; None for a single run.
+    """
+
+    jobs: tuple[RunConfig, ...]
+    sweep_dir: Path | None
+
+
+def plan(args: argparse.Namespace) -> Plan:
+    """Compose and check every job that Hydra's parsed command line ``args`` asks for.
+
+    Raises:
+        ConfigError: The request, or any job of the sweep, cannot be run as written.
+    """
+    with _hydra(args) as hydra:
+        name = args.config_name or "config"
+        overrides = _parse(args.overrides)
+        mode = hydra.get_mode(config_name=name, overrides=args.overrides)
+        if not (args.multirun or mode is RunMode.MULTIRUN):
+            _refuse_sweeps(overrides)
+            config = _compose(hydra, name, overrides, RunMode.RUN)
+            return Plan((_build(config, ""),), None)
+        master = _compose(hydra, name, overrides, RunMode.MULTIRUN)
+        jobs = _job_overrides(master)
+        if jobs is None:
+            return Plan((), None)
+        runs = []
+        for job in jobs:
+            where = f" (in the job {' '.join(job)})" if len(jobs) > 1 else ""
+            fixed = [item for item in args.overrides if item.startswith(("hydra.", "hydra/"))]
+            config = _compose(hydra, name, _parse(fixed + job), RunMode.RUN, where)
+            runs.append(_build(config, where))
+        HydraConfig.instance().set_config(master)
+        return Plan(tuple(runs), Path(str(master.hydra.sweep.dir)))
+
+
+def check_composes(args: argparse.Namespace) -> None:
+    """Check that a request composes, whether or not it could run; for showing it.
+
+    Raises:
+        ConfigError: It does not compose.
+    """
+    with _hydra(args) as hydra:
+        overrides = _parse(args.overrides)
+        _refuse_sweeps(overrides)
+        _compose(hydra, args.config_name or "config", overrides, RunMode.RUN)
+
+
+@contextmanager
+def _hydra(args: argparse.Namespace) -> Iterator[Hydra]:
+    """Yield a Hydra that searches where the real one will."""
+    path = args.config_path or str(conf_dir())
+    search = create_automatic_config_search_path(None, "vdqn_runner.cli", path)
+    if args.config_dir is not None:
+        extra = Path(args.config_dir).resolve()
+        if not extra.is_dir():
+            raise ConfigError(f"--config-dir {args.config_dir}: no such folder")
+        search.prepend("command-line", f"file://{extra}", SearchPathQuery(provider="schema"))
+    GlobalHydra.instance().clear()
+    try:
+        yield Hydra.create_main_hydra2(task_name="cli", config_search_path=search)
+    finally:
+        GlobalHydra.instance().clear()
+
+
+def _parse(overrides: list[str]) -> list[Override]:
+    """Parse overrides as Hydra does, with one line about the first that is malformed."""
+    parsed = []
+    for item in overrides:
+        try:
+            parsed += OverridesParser.create().parse_overrides([item])
+        except OverrideParseException as error:
+            if "=" not in item and not item.startswith("~"):
+                suggestion = closest_key(item, known_names())
+                raise ConfigError(
+                    f"{item!r}: must have the form key=value"
+                    f"{did_you_mean(f'{suggestion}=...' if suggestion else None)}"
+                ) from error
+            raise ConfigError(
+                f"{item!r}: cannot be read as key=value; quote a value with special characters, "
+                f"""as in 'key="a, b"'"""
+            ) from error
+    return parsed
+
+
+def _refuse_sweeps(overrides: list[Override]) -> None:
+    """Refuse several values for a key where only one run is asked for."""
+    for override in overrides:
+        if override.is_sweep_override():
+            raise ConfigError(
+                f"{override.input_line}: several values are a sweep; add -m to run one job for "
+                f"each, or write {override.get_key_element()}=[...] for a list"
+            )
+
+
+def _compose(
+    hydra: Hydra, name: str, overrides: list[Override], mode: RunMode, where: str = ""
+) -> DictConfig:
+    """Compose the settings, or say in one line why they do not compose."""
+    lines = [override.input_line for override in overrides if override.input_line is not None]
+    try:
+        return hydra.compose_config(config_name=name, overrides=lines, run_mode=mode)
+    except Exception as error:
+        raise explain(hydra, name, overrides, error, where) from error
+
+
+def _job_overrides(master: DictConfig) -> list[list[str]] | None:
+    """Return the overrides of every job of a sweep; None if another sweeper decides them."""
+    sweeper = master.hydra.sweeper
+    if not str(sweeper.get("_target_")).endswith(".BasicSweeper"):
+        return None
+    items = [f"{key}={value}" for key, value in (sweeper.params or {}).items()]
+    overrides = _parse(items + list(master.hydra.overrides.task))
+    try:
+        (jobs,) = BasicSweeper.split_arguments(overrides, None)
+    except Exception as error:
+        raise ConfigError(one_line(error)) from error
+    return jobs
+
+
+def _build(config: DictConfig, where: str) -> RunConfig:
+    """Build the run from composed settings; ``where`` names the job in messages."""
+    try:
+        tree: Any = OmegaConf.to_container(_task(config), resolve=True)
+        return build(tree)
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"{one_line(error)}{where}") from error
+    except ConfigError as error:
+        raise ConfigError(f"{error}{where}") from error
+
+
+def _task(config: DictConfig) -> DictConfig:
+    """Return composed settings without Hydra's own."""
+    return OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])

@@ -1,0 +1,115 @@
+"""The settings as a flat table of dotted keys, and what each key takes, in words."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import AfterValidator
+from pydantic.fields import FieldInfo
+
+from vdqn_runner.config.model import Settings
+from vdqn_runner.config.ranges import ScheduleWithin, Within
+from vdqn_runner.config.schedule import AnySchedule
+from vdqn_runner.config.schema import DISCRIMINATORS, GROUPS, RunConfig
+
+SCHEDULES: dict[str, type[Settings]] = {
+    model.model_fields["kind"].default: model for model in get_args(AnySchedule)
+}
+TEXTS = {
+    "name": "letters, digits, '.', '_' and '-', starting with a letter or digit",
+    "out": "a folder path without '..'",
+    "env.id": "the id of a registered gymnasium environment, like LunarLander-v3",
+    "algo.network.hidden": "a list of whole numbers from 1 up, like [100,100]",
+    "points": "a list of [time, value] with whole times from 0 up that rise",
+}
+
+
+def is_model(annotation: Any) -> bool:
+    """Whether a field's type is a group of settings of its own."""
+    return isinstance(annotation, type) and issubclass(annotation, Settings)
+
+
+def walk(model: type[Settings], prefix: str) -> Iterator[tuple[str, FieldInfo]]:
+    """Yield (dotted key, field) of ``model`` and the groups inside it.
+
+    Fields that are a choice of groups (``env`` and ``algo`` of a run) are left out.
+    """
+    for name, field in model.model_fields.items():
+        key = f"{prefix}{name}"
+        if is_model(field.annotation):
+            assert field.annotation is not None
+            yield from walk(field.annotation, f"{key}.")
+        elif not (model is RunConfig and name in GROUPS):
+            yield key, field
+
+
+def chosen(mapping: Mapping[str, Any], group: str) -> str | None:
+    """Return which option of ``group`` a raw mapping chooses, if it is a valid one."""
+    settings = mapping.get(group)
+    option = settings.get(DISCRIMINATORS[group]) if isinstance(settings, Mapping) else None
+    return option if isinstance(option, str) and option in GROUPS[group] else None
+
+
+def known_fields(mapping: Mapping[str, Any]) -> dict[str, FieldInfo]:
+    """Return the fields, by dotted key, of the kind of run that ``mapping`` chooses."""
+    fields = dict(walk(RunConfig, ""))
+    for group, options in GROUPS.items():
+        option = chosen(mapping, group)
+        if option is not None:
+            fields |= dict(walk(options[option], f"{group}."))
+    return fields
+
+
+def known_names() -> list[str]:
+    """Return every dotted key that some run has, and the names of the groups."""
+    names = {name for name, _ in walk(RunConfig, "")} | set(GROUPS)
+    for group, options in GROUPS.items():
+        for model in options.values():
+            names |= {name for name, _ in walk(model, f"{group}.")}
+    return sorted(names)
+
+
+def schedule_field(value: Any, name: str) -> FieldInfo | None:
+    """Return the field ``name`` of the schedule that a raw value describes, if there is one."""
+    kind = value.get("kind") if isinstance(value, Mapping) else None
+    model = SCHEDULES.get(kind) if isinstance(kind, str) else None
+    return model.model_fields.get(name) if model is not None else None
+
+
+def allowed(key: str, field: FieldInfo) -> str:
+    """Return what the field at the dotted ``key`` takes, in words that follow "must be"."""
+    return TEXTS.get(key) or _type_words(field.annotation, field.metadata)
+
+
+def _type_words(annotation: Any, metadata: list[Any]) -> str:
+    """Return a type with its constraints in words."""
+    if get_origin(annotation) is Annotated:
+        inner, *more = get_args(annotation)
+        return _type_words(inner, more)
+    if annotation == AnySchedule:
+        return f"a number{_interval(metadata)}, or a schedule of such numbers"
+    if get_origin(annotation) is Literal:
+        return "one of " + ", ".join(get_args(annotation))
+    parts = get_args(annotation)
+    if type(None) in parts:
+        return f"{_type_words(parts[0], metadata)}, or null"
+    if annotation is bool:
+        return "true or false"
+    if annotation is int:
+        return f"a whole number{_interval(metadata)}"
+    if annotation is float:
+        return f"a number{_interval(metadata)}"
+    return "a text"
+
+
+def _interval(metadata: list[Any]) -> str:
+    """Return the range among a field's constraints in words, with a space before."""
+    for constraint in metadata:
+        if isinstance(constraint, AfterValidator) and isinstance(
+            constraint.func, Within | ScheduleWithin
+        ):
+            return f" {constraint.func}"
+        if (low := getattr(constraint, "ge", None)) is not None:
+            return f" from {low} up"
+        if (low := getattr(constraint, "gt", None)) is not None:
+            return f" above {low}"
+    return ""

@@ -1,0 +1,202 @@
+"""Every setting of a run: its type, default, range and meaning.
+
+The models are the single source of these facts: the checks, the help text and the identity of
+a run are derived from them, and a test holds the files in ``conf/`` to the same defaults.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
+
+from vdqn_runner.config.model import Settings
+from vdqn_runner.config.ranges import ScheduleWithin, Within
+from vdqn_runner.config.schedule import ConstantSchedule, Schedule
+
+Count = Annotated[int, AfterValidator(Within(1))]
+Positive = Annotated[float, AfterValidator(Within(0, above=True))]
+Discount = Annotated[float, AfterValidator(Within(0, 1))]
+Decay = Annotated[float, AfterValidator(Within(0, 1, below=True))]
+LearningRate = Annotated[Schedule, AfterValidator(ScheduleWithin(Within(0), some=True))]
+Weight = Annotated[Schedule, AfterValidator(ScheduleWithin(Within(0)))]
+Probability = Annotated[Schedule, AfterValidator(ScheduleWithin(Within(0, 1)))]
+
+SIGMA_INIT = {"independent": 0.017, "factorised": 0.5}
+RESAMPLE = "when acting draws new weights: at every step, or once an episode"
+THETA_SAMPLES = "one weight sample for each tuple of a minibatch or one for all of it"
+
+
+def refuse(key: str, value: object, allowed: str) -> PydanticCustomError:
+    """Return the error of a model whose ``key`` does not go with its other keys."""
+    return PydanticCustomError(
+        "pair", "{allowed}", {"key": key, "value": value, "allowed": allowed}
+    )
+
+
+class ChainEnv(Settings):
+    """The chain of N states (appendix "Chain MDP")."""
+
+    kind: Literal["chain"] = Field("chain", description="the chain MDP")
+    n: Annotated[int, AfterValidator(Within(3, 10_000))] = Field(
+        description="number of states N, 10 unless given; an episode lasts N + 9 steps"
+    )
+    gamma: Discount = Field(1.0, description="discount factor")
+
+
+class GymEnv(Settings):
+    """A gymnasium environment with a Box observation and Discrete actions."""
+
+    kind: Literal["gym"] = Field("gym", description="any gymnasium environment")
+    id: Annotated[str, StringConstraints(min_length=1)] = Field(description="which environment")
+    gamma: Discount = Field(0.99, description="discount factor")
+    bootstrap_on_timeout: bool = Field(
+        False, description="whether an end by the time limit keeps the value of what would follow"
+    )
+    max_episode_steps: Count | None = Field(
+        None, description="time limit in steps; null is the id's own"
+    )
+
+
+class NetworkConfig(Settings):
+    """The multilayer perceptron with ReLU that maps an observation to Q-values."""
+
+    hidden: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = Field(
+        (100, 100), description="widths of the hidden layers"
+    )
+
+
+class OptimizerConfig(Settings):
+    """Adam."""
+
+    beta1: Decay = Field(0.9, description="decay of Adam's mean of gradients")
+    beta2: Decay = Field(0.999, description="decay of Adam's mean of squared gradients")
+    eps: Positive = Field(1e-8, description="what Adam adds to the denominator")
+
+
+class ReplayConfig(Settings):
+    """The replay memory, sampled uniformly."""
+
+    capacity: Count = Field(1_000_000, description="transitions kept, allocated as needed")
+
+
+class AlgoConfig(Settings):
+    """What all algorithms share."""
+
+    lr: LearningRate = Field(ConstantSchedule(value=1e-3), description="Adam's step size")
+    batch_size: Count = Field(64, description="transitions in a minibatch")
+    target_period: Count = Field(100, description="steps between copies to the target")
+    learning_starts: Count = Field(500, description="transitions collected before the first update")
+    train_every: Count = Field(1, description="steps between updates")
+    reward_scale: Positive = Field(1.0, description="factor on rewards in the loss, not in logs")
+    network: NetworkConfig = Field(NetworkConfig(), description="the Q-network")
+    optimizer: OptimizerConfig = Field(OptimizerConfig(), description="Adam's other settings")
+    replay: ReplayConfig = Field(ReplayConfig(), description="the replay memory")
+
+    @model_validator(mode="after")
+    def _replay_is_large_enough(self) -> "AlgoConfig":
+        """Refuse a replay memory that can never hold what is asked of it."""
+        capacity = self.replay.capacity
+        for key in ("batch_size", "learning_starts"):
+            value = getattr(self, key)
+            if value > capacity:
+                raise refuse(
+                    key, value, f"must not be larger than replay.capacity, which is {capacity}"
+                )
+        return self
+
+
+class VDQNConfig(AlgoConfig):
+    """Variational DQN (Algorithm 1)."""
+
+    name: Literal["vdqn"] = Field("vdqn", description="Variational DQN")
+    lam: Weight = Field(
+        ConstantSchedule(value=0.02), description="weight lambda of the entropy (equations 5 and 6)"
+    )
+    resample: Literal["step", "episode"] = Field("step", description=RESAMPLE)
+    theta_samples: Literal["per_tuple", "per_batch"] = Field("per_tuple", description=THETA_SAMPLES)
+    sigma_init: Positive = Field(0.017, description="initial standard deviation of every weight")
+
+
+class DQNConfig(AlgoConfig):
+    """DQN with epsilon-greedy acting."""
+
+    name: Literal["dqn"] = Field("dqn", description="DQN")
+    epsilon: Probability = Field(
+        ConstantSchedule(value=0.1), description="probability of a uniformly random action"
+    )
+    loss: Literal["mse", "huber"] = Field("mse", description="mean loss of the Bellman error")
+
+
+class NoisyNetConfig(AlgoConfig):
+    """DQN with noisy layers (Fortunato et al. 2017)."""
+
+    name: Literal["noisynet"] = Field("noisynet", description="NoisyNet-DQN")
+    noise: Literal["independent", "factorised"] = Field(
+        "independent", description="one noise a weight, or a product of one a row and one a column"
+    )
+    resample: Literal["step", "episode"] = Field("step", description=RESAMPLE)
+    theta_samples: Literal["per_batch", "per_tuple"] = Field("per_batch", description=THETA_SAMPLES)
+    sigma_init: Positive = Field(
+        SIGMA_INIT["independent"],
+        description="initial noise; null: 0.017 independent, 0.5 (over root fan-in) factorised",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sigma_follows_noise(cls, data: Any) -> Any:
+        """Replace a missing or null ``sigma_init`` by the value usual for ``noise``."""
+        if not isinstance(data, dict) or data.get("sigma_init") is not None:
+            return data
+        noise = data.get("noise", "independent")
+        usual = SIGMA_INIT.get(noise) if isinstance(noise, str) else None
+        return {**data, "sigma_init": usual or SIGMA_INIT["independent"]}
+
+    @model_validator(mode="after")
+    def _factorised_noise_is_shared(self) -> "NoisyNetConfig":
+        """Refuse factorised noise per tuple: it has no exact shortcut over the weights."""
+        if self.noise == "factorised" and self.theta_samples == "per_tuple":
+            raise refuse(
+                "theta_samples", self.theta_samples, "must be per_batch where noise is factorised"
+            )
+        return self
+
+
+Env = Annotated[ChainEnv | GymEnv, Field(discriminator="kind")]
+Algo = Annotated[VDQNConfig | DQNConfig | NoisyNetConfig, Field(discriminator="name")]
+
+
+class RunConfig(Settings):
+    """One run: an algorithm on an environment with some seeds."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\z")] = Field(
+        "default", description="the first folder below `out`, by which plots find the run"
+    )
+    seed: Annotated[int, AfterValidator(Within(0, 2**32 - 1))] = Field(
+        0, description="the first seed"
+    )
+    n_seeds: Count = Field(5, description="how many seeds train in lockstep, counted from `seed`")
+    episodes: Count = Field(description="episodes of each seed: 2000 on the chain, 1000 elsewhere")
+    device: Literal["cpu", "cuda"] = Field("cpu", description="where the networks live")
+    threads: Count = Field(1, description="threads of the numerical library")
+    out: Annotated[str, StringConstraints(min_length=1)] = Field(
+        "runs", description="the folder for results"
+    )
+    log_every: Count = Field(1, description="iterations (10 episodes each) per row of updates.csv")
+    checkpoint_every: Count = Field(10_000, description="steps between checkpoints")
+    quiet: bool = Field(False, description="whether to print nothing but errors")
+    env: Env = Field(description="the environment")
+    algo: Algo = Field(description="the algorithm")
+
+    @model_validator(mode="after")
+    def _out_stays_inside(self) -> "RunConfig":
+        """Refuse a results folder that climbs out of where it starts."""
+        if ".." in self.out.split("/") or not self.out.isprintable():
+            raise refuse("out", self.out, "must be a folder path without '..'")
+        return self
+
+
+GROUPS: dict[str, dict[str, type[Settings]]] = {
+    "env": {"chain": ChainEnv, "gym": GymEnv},
+    "algo": {"vdqn": VDQNConfig, "dqn": DQNConfig, "noisynet": NoisyNetConfig},
+}
+DISCRIMINATORS = {"env": "kind", "algo": "name"}

@@ -1,0 +1,36 @@
+"""Finding the name that a user probably meant."""
+
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+
+
+def closest(name: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate most like ``name`` regardless of case, or None if none is close."""
+
+    def likeness(candidate: str) -> float:
+        return SequenceMatcher(None, name.lower(), candidate.lower()).ratio()
+
+    best = max(sorted(candidates), key=likeness, default=None)
+    return best if best is not None and likeness(best) >= 0.5 else None
+
+
+def closest_key(key: str, candidates: Iterable[str]) -> str | None:
+    """Return the dotted candidate most like ``key``, judged by last parts before whole paths.
+
+    A key given at the wrong level (``lr`` for ``algo.lr``) or misspelt (``env.nn`` for
+    ``env.n``) is found; the whole path decides between equally good last parts.
+    """
+    last = key.rpartition(".")[2].lower()
+
+    def likeness(candidate: str) -> tuple[float, float]:
+        tail = candidate.rpartition(".")[2].lower()
+        whole = SequenceMatcher(None, key.lower(), candidate.lower()).ratio()
+        return max(SequenceMatcher(None, last, tail).ratio(), whole), whole
+
+    best = max(sorted(candidates), key=likeness, default=None)
+    return best if best is not None and likeness(best)[0] >= 0.6 else None
+
+
+def did_you_mean(suggestion: str | None) -> str:
+    """Return the end of a message that offers ``suggestion``, or nothing."""
+    return f"; did you mean {suggestion}?" if suggestion else ""

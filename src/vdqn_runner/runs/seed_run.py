@@ -1,0 +1,111 @@
+"""One seed's folder while it is being trained: its logs, status and checkpoints."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vdqn_runner.runs.checkpoint import load_checkpoint, save_checkpoint, save_policy
+from vdqn_runner.runs.csvlog import Cell, CsvLog
+from vdqn_runner.runs.folder import (
+    CHECKPOINT,
+    EPISODES,
+    PREVIOUS_CHECKPOINT,
+    TIMING,
+    UPDATES,
+)
+from vdqn_runner.runs.provenance import utc_now
+from vdqn_runner.runs.status import Status, write_status
+
+EPISODE_COLUMNS = ("seed", "episode", "iteration", "step", "return", "length", "terminated")
+TIMING_COLUMNS = ("seed", "iteration", "step", "seconds", "steps_per_second")
+
+
+class SeedRun:
+    """Writes what one seed produces; the caller holds the folder's lock."""
+
+    def __init__(self, folder: Path, status: Status) -> None:
+        self.folder = folder
+        self.seed = status.seed
+        self._status = status
+        self._offsets: Mapping[str, int] = {}
+        self._logs: list[CsvLog] = []
+
+    def restore(self) -> dict[str, Any] | None:
+        """Return the training state of the last checkpoint, or None if there is none.
+
+        Raises:
+            RunError: There are checkpoints and none can be read.
+        """
+        payload = load_checkpoint(self.folder)
+        if payload is None:
+            return None
+        self._offsets = payload["offsets"]
+        self._status = dataclasses.replace(self._status, **payload["counts"])
+        state: dict[str, Any] = payload["state"]
+        return state
+
+    def open_logs(self, extra_columns: Sequence[str], update_columns: Sequence[str]) -> None:
+        """Open the logs, cut back to what the restored checkpoint knew of, or anew."""
+        columns = {
+            EPISODES: (*EPISODE_COLUMNS, *extra_columns),
+            UPDATES: tuple(update_columns),
+            TIMING: TIMING_COLUMNS,
+        }
+        for name, names in columns.items():
+            self._logs.append(CsvLog(self.folder / name, names, self._offsets.get(name, 0)))
+        self._episodes, self._updates, self._timing = self._logs
+        self._write_status(state="running")
+
+    def write_episode(self, figures: Mapping[str, Cell]) -> None:
+        """Add a row to episodes.csv."""
+        self._episodes.write(figures)
+        self._status = dataclasses.replace(
+            self._status, episodes_done=self._status.episodes_done + 1
+        )
+
+    def write_update(self, figures: Mapping[str, Any], seconds: float, steps: int) -> None:
+        """Add a row to updates.csv and, with the time it took, to timing.csv; flush all logs."""
+        self._updates.write(figures)
+        identity = (figures["seed"], figures["iteration"], figures["step"])
+        self._timing.write((*identity, seconds, steps / seconds))
+        for log in self._logs:
+            log.flush()
+
+    def checkpoint(self, state: Mapping[str, Any], steps: int, updates: int) -> None:
+        """Keep everything that is needed to go on from here."""
+        offsets = self._sync_logs()
+        counts = {
+            "episodes_done": self._status.episodes_done,
+            "steps": steps,
+            "updates": updates,
+        }
+        save_checkpoint(self.folder, {"state": state, "offsets": offsets, "counts": counts})
+        self._write_status(**counts)
+
+    def finish(self, policy: Mapping[str, Any], steps: int, updates: int) -> None:
+        """Write the final policy, mark the seed as done, and drop what only a resume needs."""
+        self._sync_logs()
+        save_policy(self.folder, dict(policy))
+        self._write_status(state="done", steps=steps, updates=updates)
+        for name in (CHECKPOINT, PREVIOUS_CHECKPOINT):
+            (self.folder / name).unlink(missing_ok=True)
+        self.close()
+
+    def fail(self, reason: str) -> None:
+        """Mark the seed as failed."""
+        self._write_status(state="failed", reason=reason)
+
+    def close(self) -> None:
+        """Close the logs; closing twice is allowed."""
+        for log in self._logs:
+            log.close()
+
+    def _sync_logs(self) -> dict[str, int]:
+        for log in self._logs:
+            log.flush(sync=True)
+        return {log.path.name: log.offset() for log in self._logs}
+
+    def _write_status(self, **changes: Any) -> None:
+        self._status = dataclasses.replace(self._status, updated=utc_now(), **changes)
+        write_status(self.folder, self._status)

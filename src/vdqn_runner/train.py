@@ -1,0 +1,317 @@
+"""The training loop: Algorithm 1 of the paper, for S seeds in lockstep.
+
+All seeds of a batch are at the same environment step. A seed whose episodes are all done leaves
+the batch. Nothing a seed computes or draws depends on the other seeds, so its logs are the same
+bytes whichever seeds train beside it.
+"""
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vdqn_runner.algos import make_algorithm
+from vdqn_runner.algos.base import Batch, Clock, Context
+from vdqn_runner.config import RunConfig
+from vdqn_runner.envs import make_envs
+from vdqn_runner.nets import Layout
+from vdqn_runner.progress import Progress
+from vdqn_runner.replay import Transitions, UniformReplay
+from vdqn_runner.runs.interrupt import Interrupt
+from vdqn_runner.runs.seed_run import SeedRun
+from vdqn_runner.schedules import value_at
+from vdqn_runner.streams import Purpose, UniformBlocks
+
+ITERATION = 10
+"""Episodes of an iteration, the unit of the paper's x axes."""
+
+_RECENT = 100
+
+
+class Lockstep:
+    """S agents, their environments and memories, between two steps."""
+
+    def __init__(self, config: RunConfig, seeds: Sequence[int]) -> None:
+        self.config = config
+        self.seeds = list(seeds)
+        self.envs = make_envs(config.env, seeds)
+        spec = self.envs.spec
+        layout = Layout([spec.obs_dim, *config.algo.network.hidden, spec.n_actions])
+        self.algo = make_algorithm(config.algo, Context(seeds, layout, config.env.gamma))
+        self.replay = UniformReplay(
+            len(seeds), spec, config.algo.replay.capacity, config.episodes
+        )
+        self._picks = UniformBlocks(seeds, Purpose.REPLAY, config.algo.batch_size)
+        self._table = None if spec.table is None else torch.from_numpy(spec.table)
+        self._bootstrap = getattr(config.env, "bootstrap_on_timeout", False)
+        self.step = 0
+        self.episodes = np.zeros(len(seeds), np.int64)
+        self.starting = np.ones(len(seeds), np.bool_)
+        self.returns = np.zeros(len(seeds))
+        self.lengths = np.zeros(len(seeds), np.int64)
+        self.sums = {name: np.zeros(len(seeds)) for name in self.algo.reported}
+        self.counts = np.zeros(len(seeds), np.int64)
+        self.terminated = np.zeros(len(seeds), np.bool_)
+
+    @property
+    def clock(self) -> Clock:
+        """Where training stands."""
+        return Clock(self.step, self.episodes)
+
+    def begin_episodes(self) -> None:
+        """Start an episode in every seed that has none running."""
+        if not self.starting.any():
+            return
+        rows = np.flatnonzero(self.starting)
+        self.envs.reset(rows)
+        self.replay.begin(rows, self.envs.observe()[rows])
+        self.algo.begin_episodes(rows, self.clock)
+        self.returns[rows] = 0.0
+        self.lengths[rows] = 0
+        self.starting[:] = False
+
+    def advance(self) -> np.ndarray:
+        """Take one environment step in every seed; return which episodes ended, bool [S]."""
+        obs = self._features(self.envs.observe()[:, None])
+        actions = self.algo.act(obs, self.clock)
+        result = self.envs.step(actions)
+        self.step += 1
+        # A time limit is an end like any other unless the textbook treatment is asked for.
+        terminal = result.terminated if self._bootstrap else result.terminated | result.truncated
+        self.replay.add(actions, result.reward, terminal, result.next_obs)
+        self.returns += result.reward
+        self.lengths += 1
+        self.terminated = result.terminated
+        return result.terminated | result.truncated
+
+    def learn(self) -> None:
+        """Take one gradient step where one is due, and copy the target where that is due."""
+        algo = self.config.algo
+        if len(self.replay) >= algo.learning_starts and self.step % algo.train_every == 0:
+            batch = self._batch(self.replay.sample(self._picks.draw()))
+            loss = self.algo.loss(batch, self.clock)
+            self.algo.learner.descend(loss.total, self._lr())
+            self.algo.online_changed()
+            for name, sums in self.sums.items():
+                sums += loss.reported[name].numpy()
+            self.counts += 1
+        if self.step % algo.target_period == 0:
+            self.algo.learner.copy_target()
+            self.algo.target_changed()
+
+    def _lr(self) -> np.ndarray:
+        return value_at(self.config.algo.lr, self.step, self.episodes)
+
+    def _features(self, stored: np.ndarray) -> Tensor:
+        """Turn stored observations ``[S, B, ...]`` into what the network sees, ``[S, B, obs]``."""
+        if self._table is None:
+            return torch.from_numpy(stored)
+        return torch.nn.functional.embedding(
+            torch.from_numpy(stored.astype(np.int64)), self._table
+        )
+
+    def _batch(self, drawn: Transitions) -> Batch:
+        reward = torch.from_numpy(drawn.reward)
+        scale = self.config.algo.reward_scale
+        return Batch(
+            obs=self._features(drawn.obs),
+            action=torch.from_numpy(drawn.action.astype(np.int64)),
+            reward=reward if scale == 1.0 else reward * scale,
+            terminal=torch.from_numpy(drawn.terminal.astype(np.float32)),
+            next_obs=self._features(drawn.next_obs),
+        )
+
+    def episode_figures(self, row: int) -> dict[str, Any]:
+        """Return the episodes.csv row of the episode that this seed has just finished."""
+        episode = int(self.episodes[row])
+        extras = {name: values[row] for name, values in self.envs.extras().items()}
+        return {
+            "seed": self.seeds[row],
+            "episode": episode,
+            "iteration": episode // ITERATION,
+            "step": self.step,
+            "return": float(self.returns[row]),
+            "length": int(self.lengths[row]),
+            "terminated": bool(self.terminated[row]),
+            **extras,
+        }
+
+    def update_figures(self, row: int) -> dict[str, Any]:
+        """Return the updates.csv row of a seed: means since the row before, and the state now."""
+        count = int(self.counts[row])
+        means = {
+            name: float(sums[row]) / count if count else float("nan")
+            for name, sums in self.sums.items()
+        }
+        scheduled = {name: float(v[row]) for name, v in self.algo.scheduled(self.clock).items()}
+        episode = int(self.episodes[row])
+        return {
+            "seed": self.seeds[row],
+            "iteration": (episode - 1) // ITERATION,
+            "episode": episode - 1,
+            "step": self.step,
+            "updates": self.algo.learner.updates,
+            **means,
+            "grad_norm": self.algo.learner.gradient_norm(row),
+            "lr": float(self._lr()[row]),
+            **scheduled,
+            **self.algo.snapshot(row),
+        }
+
+    def begin_log_row(self, row: int) -> None:
+        """Forget the sums of a seed whose updates.csv row is written."""
+        for sums in self.sums.values():
+            sums[row] = 0.0
+        self.counts[row] = 0
+
+    def select(self, rows: np.ndarray) -> None:
+        """Keep only these seeds, in this order."""
+        self.seeds = [self.seeds[row] for row in rows]
+        self.envs.select(rows)
+        self.replay.select(rows)
+        self.algo.select(rows)
+        self._picks.select(rows)
+        for name in ("episodes", "starting", "returns", "lengths", "counts"):
+            setattr(self, name, getattr(self, name)[rows])
+        self.sums = {name: sums[rows] for name, sums in self.sums.items()}
+
+    def state(self, row: int) -> dict[str, Any]:
+        """Return everything that one seed needs to go on."""
+        return {
+            "step": self.step,
+            "episodes": int(self.episodes[row]),
+            "starting": bool(self.starting[row]),
+            "return": float(self.returns[row]),
+            "length": int(self.lengths[row]),
+            "sums": {name: float(sums[row]) for name, sums in self.sums.items()},
+            "count": int(self.counts[row]),
+            "env": self.envs.state(row),
+            "replay": self.replay.state(row),
+            "picks": self._picks.state(row),
+            "learner": self.algo.learner.state(row),
+            "algo": self.algo.state(row),
+        }
+
+    def load(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """Go on from the kept states of all seeds, which are at the same step."""
+        self.step = states[0]["step"]
+        for row, state in enumerate(states):
+            self.episodes[row] = state["episodes"]
+            self.starting[row] = state["starting"]
+            self.returns[row] = state["return"]
+            self.lengths[row] = state["length"]
+            self.counts[row] = state["count"]
+            for name, value in state["sums"].items():
+                self.sums[name][row] = value
+            self.envs.load_state(row, state["env"])
+            self.replay.load(row, state["replay"])
+        self._picks.load([state["picks"] for state in states])
+        self.algo.learner.load([state["learner"] for state in states])
+        self.algo.load([state["algo"] for state in states])
+
+
+class Watch:
+    """Wall-clock time and steps since each seed's last timing row."""
+
+    def __init__(self, n_seeds: int, step: int) -> None:
+        self._since = np.full(n_seeds, time.perf_counter())
+        self._step = np.full(n_seeds, step)
+
+    def lap(self, row: int, step: int) -> tuple[float, int]:
+        """Return (seconds, steps) since the seed's last lap."""
+        now = time.perf_counter()
+        lap = (float(now - self._since[row]), step - int(self._step[row]))
+        self._since[row], self._step[row] = now, step
+        return lap
+
+    def select(self, rows: np.ndarray) -> None:
+        """Keep only these seeds, in this order."""
+        self._since, self._step = self._since[rows], self._step[rows]
+
+
+def train(
+    config: RunConfig,
+    runs: Sequence[SeedRun],
+    states: Sequence[Mapping[str, Any]],
+    interrupt: Interrupt,
+) -> None:
+    """Train these seeds to the end of their episodes; all start at the same step.
+
+    ``states`` are the kept states of all seeds, or empty where they begin.
+
+    Raises:
+        Interrupted: A signal came; every seed has been checkpointed.
+        RunError: A file cannot be written.
+    """
+    batch = Lockstep(config, [run.seed for run in runs])
+    if states:
+        batch.load(states)
+    live = list(runs)
+    for row, run in enumerate(live):
+        run.open_logs(batch.envs.spec.extra_columns, list(batch.update_figures(row)))
+    watch = Watch(len(runs), batch.step)
+    recent: deque[float] = deque(maxlen=_RECENT)
+    mean_return = float("nan")
+    steps = retired = 0
+    label = f"{config.algo.name} on {batch.envs.spec.label}"
+    progress = Progress(
+        len(runs) * config.episodes, int(batch.episodes.sum()), config.quiet, label
+    )
+    try:
+        while live:
+            batch.begin_episodes()
+            ended = batch.advance()
+            batch.learn()
+            steps += len(live)
+            if ended.any():
+                recent.extend(_log_episodes(batch, live, np.flatnonzero(ended), watch))
+                mean_return = float(np.mean(recent))
+                done = batch.episodes == config.episodes
+                if done.any():
+                    live = _retire(batch, live, done, watch)
+                    retired += int(done.sum())
+            episodes = retired * config.episodes + int(batch.episodes.sum())
+            progress.update(episodes, mean_return, steps)
+            if interrupt.signal or batch.step % config.checkpoint_every == 0:
+                for row, run in enumerate(live):
+                    run.checkpoint(batch.state(row), batch.step, batch.algo.learner.updates)
+                interrupt.check()
+    finally:
+        progress.close()
+        batch.envs.close()
+
+
+def _log_episodes(
+    batch: Lockstep, live: Sequence[SeedRun], rows: np.ndarray, watch: Watch
+) -> list[float]:
+    """Log the episodes that have just ended in ``rows``; return their returns."""
+    returns = []
+    for row in rows:
+        run = live[row]
+        figures = batch.episode_figures(row)
+        returns.append(figures["return"])
+        run.write_episode(figures)
+        batch.episodes[row] += 1
+        batch.starting[row] = True
+        if batch.episodes[row] % (ITERATION * batch.config.log_every) == 0:
+            update = batch.update_figures(row)
+            run.write_update(update, *watch.lap(row, batch.step))
+            batch.begin_log_row(row)
+    return returns
+
+
+def _retire(
+    batch: Lockstep, live: Sequence[SeedRun], done: np.ndarray, watch: Watch
+) -> list[SeedRun]:
+    """Finish the seeds that are ``done``; return the runs that go on."""
+    learner = batch.algo.learner
+    for row in np.flatnonzero(done):
+        live[row].finish(learner.policy(row), batch.step, learner.updates)
+    rows = np.flatnonzero(~done)
+    batch.select(rows)
+    watch.select(rows)
+    return [live[row] for row in rows]
