@@ -44,15 +44,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def job(settings: "DictConfig") -> None:
     """Run one job with composed settings; what Hydra calls, in whichever process it chooses.
 
-    A failure of a single run ends the process with its exit code. One of a sweep is written to
-    the sweep's folder, so that the other jobs go on and ``main`` can list it at the end, even if
-    the job ran on another machine.
+    A failure of a single run, and a signal, end the process with their exit code. A failure in a
+    sweep is written to the sweep's folder, so that the other jobs go on and ``main`` can list it
+    at the end, even if the job ran on another machine.
     """
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
     from omegaconf import OmegaConf
 
     from vdqn_runner.config import build
+    from vdqn_runner.runs.interrupt import Interrupted
 
     code = FAILED
     try:
@@ -62,6 +63,9 @@ def job(settings: "DictConfig") -> None:
 
         execute(config)
         return
+    except Interrupted as stop:
+        _complain(str(stop))
+        raise SystemExit(128 + stop.signal) from stop
     except ConfigError as error:
         code, reason = REFUSED, str(error)
     except RunError as error:
@@ -103,7 +107,8 @@ def _command(arguments: list[str]) -> int:
         return _hand_to_hydra(arguments)
     folder = str(planned.sweep_dir).replace("\\", "\\\\").replace("'", "\\'")
     code = _hand_to_hydra([*arguments, f"hydra.sweep.dir='{folder}'"])
-    return _report_failures(planned.sweep_dir, len(planned.jobs)) or code
+    failed = _report_failures(planned.sweep_dir, len(planned.jobs))
+    return code or failed
 
 
 def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -136,12 +141,14 @@ def _hand_to_hydra(arguments: list[str]) -> int:
 
     from vdqn_runner.config.files import conf_dir
 
-    sys.argv = ["vdqn-run", *arguments]
     entry = hydra.main(config_path=str(conf_dir()), config_name="config", version_base="1.3")(job)
+    before, sys.argv = sys.argv, ["vdqn-run", *arguments]
     try:
         entry()
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else OK if end.code is None else FAILED
+        return end.code if isinstance(end.code, int) else FAILED
+    finally:
+        sys.argv = before
     return OK
 
 

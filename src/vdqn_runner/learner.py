@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.optim.adam import adam
 
 from vdqn_runner.config import OptimizerConfig
+from vdqn_runner.pointwise import adam
 
 
 class Learner:
@@ -30,32 +30,20 @@ class Learner:
     def descend(self, loss: Tensor, lr: np.ndarray) -> None:
         """Take one step down ``loss`` [S] at learning rates ``lr`` [S]."""
         self._gradients = torch.autograd.grad(loss.sum(), list(self.online.values()))
-        step = torch.tensor(float(self.updates), dtype=torch.float32)
-        if (lr == lr[0]).all():
-            self._adam(slice(None), step, float(lr[0]))
-        else:
-            for row in range(len(lr)):
-                self._adam(slice(row, row + 1), step.clone(), float(lr[row]))
         self.updates += 1
-
-    def _adam(self, rows: slice, step: Tensor, lr: float) -> None:
+        betas = (self._optimizer.beta1, self._optimizer.beta2)
         with torch.no_grad():
-            adam(
-                [row[rows] for row in self.online.values()],
-                [gradient[rows] for gradient in self._gradients],
-                [moment[rows] for moment in self._moment1.values()],
-                [moment[rows] for moment in self._moment2.values()],
-                [],
-                [step.clone() for _ in self.online],
-                fused=True,
-                amsgrad=False,
-                beta1=self._optimizer.beta1,
-                beta2=self._optimizer.beta2,
-                lr=lr,
-                weight_decay=0.0,
-                eps=self._optimizer.eps,
-                maximize=False,
-            )
+            for name, gradient in zip(self.online, self._gradients, strict=True):
+                adam(
+                    self.online[name],
+                    gradient.contiguous(),
+                    self._moment1[name],
+                    self._moment2[name],
+                    np.ascontiguousarray(lr),
+                    betas,
+                    self._optimizer.eps,
+                    self.updates,
+                )
 
     def gradient_norm(self, row: int) -> float:
         """Return the Euclidean norm of a seed's last gradient, or nan before the first update."""

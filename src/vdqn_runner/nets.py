@@ -19,13 +19,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vdqn_runner import pointwise
 from vdqn_runner.streams import Purpose, generator
-
-SMALLEST_SIGMA = 1e-30
 
 _BLOCK = 16
 _ROW = 64
-_SMALLEST_STD = 1e-20
 
 
 def _padded(count: int, multiple: int) -> int:
@@ -34,7 +32,7 @@ def _padded(count: int, multiple: int) -> int:
 
 @dataclass(frozen=True)
 class Layer:
-    """Views of one layer's parameters inside rows: weight ``[S, in, out]``, bias ``[S, 1, out]``."""
+    """Views of a layer's parameters inside rows: weight ``[S, in, out]``, bias ``[S, 1, out]``."""
 
     weight: Tensor
     bias: Tensor
@@ -113,8 +111,9 @@ class _MLP(torch.autograd.Function):
     """Q-values of an MLP with ReLU between layers; gradient with respect to the rows only."""
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, layout: Layout, x: Tensor) -> Tensor:  # noqa: D102
-        layers = layout.layers(rows)
+    def forward(  # noqa: D102
+        ctx: Any, rows: Tensor, layout: Layout, layers: list[Layer], x: Tensor
+    ) -> Tensor:
         inputs = []
         h = x
         for i, layer in enumerate(layers):
@@ -137,7 +136,7 @@ class _MLP(torch.autograd.Function):
             if i > 0:
                 g = torch.bmm(g, ctx.layers[i].weight.transpose(1, 2))
                 g = torch.ops.aten.threshold_backward(g, h, 0.0)
-        return grad, None, None
+        return grad, None, None, None
 
 
 class _GaussianMLP(torch.autograd.Function):
@@ -145,21 +144,20 @@ class _GaussianMLP(torch.autograd.Function):
 
     @staticmethod
     def forward(  # noqa: D102
-        ctx: Any, mu: Tensor, sigma: Tensor, layout: Layout, x: Tensor, eps: list[Tensor]
+        ctx: Any, mu: Tensor, sigma: Tensor, gaussian: "Gaussian", x: Tensor, eps: list[Tensor]
     ) -> Tensor:
-        variance = sigma * sigma
-        mu_layers, var_layers = layout.layers(mu), layout.layers(variance)
+        mu_layers, var_layers = gaussian.mu_layers, gaussian.variance_layers
         inputs, squares, stds = [], [], []
         h = x
+        square = x * x
         for i in range(len(mu_layers)):
             inputs.append(h)
-            squares.append(h * h)
-            std = torch.baddbmm(var_layers[i].bias, squares[i], var_layers[i].weight).sqrt_()
+            squares.append(square)
+            std = torch.baddbmm(var_layers[i].bias, square, var_layers[i].weight)
+            h = torch.baddbmm(mu_layers[i].bias, h, mu_layers[i].weight)
+            square = pointwise.gaussian_layer(h, std, eps[i], relu=i < len(mu_layers) - 1)
             stds.append(std)
-            h = torch.baddbmm(mu_layers[i].bias, h, mu_layers[i].weight).addcmul_(std, eps[i])
-            if i < len(mu_layers) - 1:
-                h = h.relu_()
-        ctx.layout, ctx.mu, ctx.sigma, ctx.eps = layout, mu, sigma, eps
+        ctx.layout, ctx.mu, ctx.sigma, ctx.eps = gaussian.layout, mu, sigma, eps
         ctx.mu_layers, ctx.var_layers = mu_layers, var_layers
         ctx.inputs, ctx.squares, ctx.stds = inputs, squares, stds
         return h
@@ -172,8 +170,7 @@ class _GaussianMLP(torch.autograd.Function):
         mu_grads, var_grads = ctx.layout.layers(grad_mu), ctx.layout.layers(grad_var)
         for i in reversed(range(len(mu_grads))):
             h, square, std = ctx.inputs[i], ctx.squares[i], ctx.stds[i]
-            # d z / d variance = eps / (2 std); the floor only matters where sigma is exactly 0.
-            g_var = (g * ctx.eps[i]).div_(std.clamp_min_(_SMALLEST_STD)).mul_(0.5)
+            g_var = pointwise.gaussian_variance(g, ctx.eps[i], std)
             torch.bmm(h.transpose(1, 2), g, out=mu_grads[i].weight)
             torch.sum(g, dim=1, keepdim=True, out=mu_grads[i].bias)
             torch.bmm(square.transpose(1, 2), g_var, out=var_grads[i].weight)
@@ -181,22 +178,44 @@ class _GaussianMLP(torch.autograd.Function):
             if i > 0:
                 g = torch.bmm(g, ctx.mu_layers[i].weight.transpose(1, 2))
                 through_square = torch.bmm(g_var, ctx.var_layers[i].weight.transpose(1, 2))
-                g.addcmul_(through_square, h, value=2.0)
-                g = torch.ops.aten.threshold_backward(g, h, 0.0)
+                g = pointwise.gaussian_input(g, through_square, h)
         grad_sigma = grad_var.mul_(ctx.sigma).mul_(2.0)
         return grad_mu, grad_sigma, None, None, None
 
 
-def mlp(rows: Tensor, layout: Layout, x: Tensor) -> Tensor:
+@dataclass(frozen=True)
+class Gaussian:
+    """What is derived once from the rows of a Gaussian on the weights: views and variances."""
+
+    layout: Layout
+    mu_layers: list[Layer]
+    variance_layers: list[Layer]
+
+    @classmethod
+    def of(cls, layout: Layout, mu: Tensor, sigma: Tensor) -> "Gaussian":
+        """Derive them from ``mu`` and ``sigma`` [S, P]; stale once either changes."""
+        with torch.no_grad():
+            return cls(layout, layout.layers(mu), layout.layers(sigma * sigma))
+
+
+def mlp(rows: Tensor, layout: Layout, x: Tensor, layers: list[Layer] | None = None) -> Tensor:
     """Q-values ``[S, B, A]`` of an MLP with parameters ``rows`` [S, P] at inputs ``x`` [S, B, in].
 
-    Differentiable once with respect to ``rows``.
+    ``layers`` may hand in ``layout.layers(rows)`` where it is at hand. Differentiable once with
+    respect to ``rows``.
     """
-    q: Tensor = _MLP.apply(rows, layout, x)
+    q: Tensor = _MLP.apply(rows, layout, layers or layout.layers(rows), x)  # type: ignore[no-untyped-call]
     return q
 
 
-def gaussian_mlp(mu: Tensor, sigma: Tensor, layout: Layout, x: Tensor, eps: list[Tensor]) -> Tensor:
+def gaussian_mlp(
+    mu: Tensor,
+    sigma: Tensor,
+    layout: Layout,
+    x: Tensor,
+    eps: list[Tensor],
+    gaussian: Gaussian | None = None,
+) -> Tensor:
     """Q-values ``[S, B, A]``, each of the B rows with its own theta ~ N(mu, sigma^2).
 
     Local reparameterisation (Kingma, Salimans and Welling, 2015): given a layer's input h, the
@@ -204,11 +223,26 @@ def gaussian_mlp(mu: Tensor, sigma: Tensor, layout: Layout, x: Tensor, eps: list
     Gaussians with mean ``h mu_W + mu_b`` and variance ``h^2 sigma_W^2 + sigma_b^2``. Drawing
     those has exactly the law of drawing theta anew for each row of the batch.
 
-    ``eps`` holds one standard normal ``[S, B, out]`` for each layer (``Layout.split_units``).
+    ``eps`` holds one standard normal ``[S, B, out]`` for each layer (``Layout.split_units``);
+    ``gaussian`` may hand in ``Gaussian.of(layout, mu, sigma)`` where it is at hand.
     Differentiable once with respect to ``mu`` and ``sigma`` (both [S, P]).
     """
-    q: Tensor = _GaussianMLP.apply(mu, sigma, layout, x, eps)
+    ready = gaussian or Gaussian.of(layout, mu, sigma)
+    q: Tensor = _GaussianMLP.apply(mu, sigma, ready, x, eps)  # type: ignore[no-untyped-call]
     return q
+
+
+class _LogSum(torch.autograd.Function):
+    """Sum of log sigma over each row."""
+
+    @staticmethod
+    def forward(ctx: Any, sigma: Tensor, mask: Tensor) -> Tensor:  # noqa: D102
+        ctx.save_for_backward(sigma, mask)
+        return pointwise.log_sum(sigma, mask)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:  # noqa: D102
+        return pointwise.log_sum_backward(grad_outputs[0].contiguous(), *ctx.saved_tensors), None
 
 
 def entropy(sigma: Tensor, mask: Tensor) -> Tensor:
@@ -216,9 +250,8 @@ def entropy(sigma: Tensor, mask: Tensor) -> Tensor:
 
     The constant left out is ``n_parameters / 2 * log(2 pi e)``. ``mask`` [P] leaves out padding.
     """
-    # A product per seed: a plain sum over [S, P] may be cut differently for other S.
-    logs = torch.log(sigma + (1.0 - mask))
-    return torch.bmm(logs.unsqueeze(1), mask.expand(len(sigma), -1).unsqueeze(2)).reshape(-1)
+    value: Tensor = _LogSum.apply(sigma, mask)  # type: ignore[no-untyped-call]
+    return value
 
 
 class _Softplus(torch.autograd.Function):
@@ -231,13 +264,7 @@ class _Softplus(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:  # noqa: D102
-        (rho,) = ctx.saved_tensors
-        return torch.sigmoid(rho).mul_(grad_outputs[0]), None
-
-
-def softplus(rho: Tensor) -> Tensor:
-    """Return sigma = log(1 + exp(rho)), at least 1e-30 so that its logarithm stays finite."""
-    return torch.nn.functional.softplus(rho).clamp_min_(SMALLEST_SIGMA)
+        return pointwise.softplus_backward(grad_outputs[0].contiguous(), *ctx.saved_tensors), None
 
 
 def softplus_inverse(sigma: float) -> float:
@@ -247,7 +274,7 @@ def softplus_inverse(sigma: float) -> float:
 
 def differentiable_sigma(rho: Tensor, sigma: Tensor) -> Tensor:
     """Return ``sigma``, the known value of softplus(rho), as a function of ``rho`` for autograd."""
-    value: Tensor = _Softplus.apply(rho, sigma)
+    value: Tensor = _Softplus.apply(rho, sigma)  # type: ignore[no-untyped-call]
     return value
 
 

@@ -1,6 +1,6 @@
 """Streams of standard normals for S seeds, as torch tensors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from vdqn_runner import kernels
+from vdqn_runner.pointwise import box_muller
 from vdqn_runner.streams import Purpose
 
 LANES = 8
-_TWO_PI_OVER_2_32 = 2.0 * np.pi / 2.0**32
 
 
 def _lane_states(seed: int, purpose: Purpose, *index: int) -> np.ndarray:
@@ -32,19 +32,6 @@ def _raw(lanes: np.ndarray, count: int) -> np.ndarray:
         out[:, lane] = bits.random_raw(count // LANES)
         lanes[lane] = bits.state["state"]["state"]
     return out.reshape(-1)
-
-
-def box_muller(bits: Tensor) -> Tensor:
-    """Turn ``bits`` [S, n] (int32, uniform over all values) into standard normals [S, n].
-
-    The first half of a row gives the radii, the second half the angles (Box and Muller, 1958).
-    A radius has 26 bits, so that no draw exceeds 6.01.
-    """
-    half = bits.shape[1] // 2
-    radius = bits[:, :half].to(torch.float32).mul_(2.0**-32).add_(0.5).clamp_min_(2.0**-26)
-    radius = radius.log_().mul_(-2.0).sqrt_()
-    angle = bits[:, half:].to(torch.float32).mul_(_TWO_PI_OVER_2_32)
-    return torch.cat([radius * torch.cos(angle), angle.sin_().mul_(radius)], dim=1)
 
 
 class NormalStreams:
@@ -109,10 +96,10 @@ class NormalBlocks:
             self._block = self._block[torch.from_numpy(rows)]
 
     def state(self, row: int) -> dict[str, Any]:
-        """Return what is to be kept of one seed's stream: where its block began, how much is used."""
+        """Return what is to be kept of one seed's stream."""
         return {"begin": self._begin[row], "used": self._used}
 
-    def load(self, states: Sequence[dict[str, Any]]) -> None:
+    def load(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Go on from the kept states of all seeds, which have drawn equally often."""
         used = states[0]["used"]
         for row, state in enumerate(states):

@@ -1,6 +1,5 @@
 """Carry out one run: find out which seeds are missing, and train those."""
 
-import logging
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,17 +11,14 @@ import torch
 
 from vdqn_runner.config import RunConfig, identity, identity_mapping
 from vdqn_runner.envs import make_envs
-from vdqn_runner.errors import RunError
-from vdqn_runner.runs.atomic import cannot_write
+from vdqn_runner.kernels import engine
 from vdqn_runner.runs.folder import create_run, run_path, seed_path
-from vdqn_runner.runs.interrupt import Interrupted, noted_signals
+from vdqn_runner.runs.interrupt import Interrupt, Interrupted, noted_signals
 from vdqn_runner.runs.lock import SeedLock
 from vdqn_runner.runs.provenance import commit, utc_now, versions
 from vdqn_runner.runs.seed_run import SeedRun
 from vdqn_runner.runs.status import Status, read_status
 from vdqn_runner.train import train
-
-_log = logging.getLogger(__name__)
 
 
 def execute(config: RunConfig) -> Path:
@@ -36,6 +32,8 @@ def execute(config: RunConfig) -> Path:
         Interrupted: A signal came; a checkpoint has been written.
     """
     torch.set_num_threads(config.threads)
+    # Moments of weights that see no gradient decay into denormal numbers, which are slow.
+    torch.set_flush_denormal(True)
     envs = make_envs(config.env, [config.seed])
     envs.close()
     run = run_path(config, envs.spec.label, identity(config))
@@ -50,26 +48,33 @@ def execute(config: RunConfig) -> Path:
         runs = []
         for seed in todo:
             folder = seed_path(run, seed)
-            try:
-                folder.mkdir(exist_ok=True)
-            except OSError as error:
-                raise cannot_write(folder, error) from error
             stack.enter_context(SeedLock(folder))
-            seed_run = SeedRun(folder, _status(config, seed, folder))
-            stack.callback(seed_run.close)
-            runs.append(seed_run)
+            # Another process may have finished it between the look above and the lock.
+            if not _is_done(run, seed):
+                runs.append(SeedRun(folder, _status(config, seed, folder)))
+                stack.callback(runs[-1].close)
         interrupt = stack.enter_context(noted_signals())
         for group, states in _by_step(runs):
-            try:
-                train(config, group, states, interrupt)
-            except Interrupted:
-                raise
-            except Exception as error:
-                for seed_run in group:
-                    if not _is_done(run, seed_run.seed):
-                        seed_run.fail(f"{type(error).__name__}: {error}")
-                raise
+            _train_group(config, group, states, interrupt)
     return run
+
+
+def _train_group(
+    config: RunConfig,
+    group: Sequence[SeedRun],
+    states: Sequence[Mapping[str, Any]],
+    interrupt: Interrupt,
+) -> None:
+    """Train seeds that are at the same step; whatever ends this early is noted in their status."""
+    try:
+        train(config, group, states, interrupt)
+    except (Interrupted, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        for seed_run in group:
+            if not seed_run.done:
+                seed_run.fail(" ".join(f"{type(error).__name__}: {error}".split()))
+        raise
 
 
 def _seeds(config: RunConfig) -> range:
@@ -92,7 +97,7 @@ def _status(config: RunConfig, seed: int, folder: Path) -> Status:
         episodes_done=0,
         steps=0,
         updates=0,
-        versions=versions(),
+        versions={**versions(), "kernels": engine()},
         commit=commit(),
         command=shlex.join(sys.argv),
         started=before.started if before else utc_now(),
@@ -112,6 +117,3 @@ def _by_step(
         if state:
             states.append(state)
     return [groups[step] for step in sorted(groups)]
-
-
-__all__ = ["Interrupted", "RunError", "execute"]

@@ -8,7 +8,6 @@ from vdqn_runner.config import (
     ExponentialSchedule,
     LinearSchedule,
     PiecewiseSchedule,
-
 )
 
 

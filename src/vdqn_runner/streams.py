@@ -9,7 +9,7 @@ Seeds in one batch have always drawn equally often, so what is to be kept for a 
 each seed's generator stood when the current block began, and how much of the block is used.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -42,9 +42,7 @@ def episode_seed(seed: int, episode: int) -> int:
 class UniformBlocks:
     """S streams of uniform numbers in [0, 1), handed out ``[S, width]`` at a time."""
 
-    def __init__(
-        self, seeds: Sequence[int], purpose: Purpose, width: int, depth: int = 64
-    ) -> None:
+    def __init__(self, seeds: Sequence[int], purpose: Purpose, width: int, depth: int = 64) -> None:
         self._generators = [generator(seed, purpose) for seed in seeds]
         self._width, self._depth = width, depth
         self._begin = [_words(g) for g in self._generators]
@@ -68,10 +66,10 @@ class UniformBlocks:
         self._block = self._block[rows]
 
     def state(self, row: int) -> dict[str, Any]:
-        """Return what is to be kept of one seed's stream: where its block began, how much is used."""
+        """Return what is to be kept of one seed's stream."""
         return {"begin": self._begin[row], "used": self._used}
 
-    def load(self, states: Sequence[dict[str, Any]]) -> None:
+    def load(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Go on from the kept states of all seeds, which have drawn equally often."""
         used = states[0]["used"]
         for g, state in zip(self._generators, states, strict=True):

@@ -42,9 +42,7 @@ class Lockstep:
         spec = self.envs.spec
         layout = Layout([spec.obs_dim, *config.algo.network.hidden, spec.n_actions])
         self.algo = make_algorithm(config.algo, Context(seeds, layout, config.env.gamma))
-        self.replay = UniformReplay(
-            len(seeds), spec, config.algo.replay.capacity, config.episodes
-        )
+        self.replay = UniformReplay(len(seeds), spec, config.algo.replay.capacity, config.episodes)
         self._picks = UniformBlocks(seeds, Purpose.REPLAY, config.algo.batch_size)
         self._table = None if spec.table is None else torch.from_numpy(spec.table)
         self._bootstrap = getattr(config.env, "bootstrap_on_timeout", False)
@@ -110,9 +108,7 @@ class Lockstep:
         """Turn stored observations ``[S, B, ...]`` into what the network sees, ``[S, B, obs]``."""
         if self._table is None:
             return torch.from_numpy(stored)
-        return torch.nn.functional.embedding(
-            torch.from_numpy(stored.astype(np.int64)), self._table
-        )
+        return torch.nn.functional.embedding(torch.from_numpy(stored.astype(np.int64)), self._table)
 
     def _batch(self, drawn: Transitions) -> Batch:
         reward = torch.from_numpy(drawn.reward)
@@ -258,9 +254,7 @@ def train(
     mean_return = float("nan")
     steps = retired = 0
     label = f"{config.algo.name} on {batch.envs.spec.label}"
-    progress = Progress(
-        len(runs) * config.episodes, int(batch.episodes.sum()), config.quiet, label
-    )
+    progress = Progress(len(runs) * config.episodes, int(batch.episodes.sum()), config.quiet, label)
     try:
         while live:
             batch.begin_episodes()
@@ -290,7 +284,7 @@ def _log_episodes(
 ) -> list[float]:
     """Log the episodes that have just ended in ``rows``; return their returns."""
     returns = []
-    for row in rows:
+    for row in rows.tolist():
         run = live[row]
         figures = batch.episode_figures(row)
         returns.append(figures["return"])
@@ -309,9 +303,9 @@ def _retire(
 ) -> list[SeedRun]:
     """Finish the seeds that are ``done``; return the runs that go on."""
     learner = batch.algo.learner
-    for row in np.flatnonzero(done):
+    for row in np.flatnonzero(done).tolist():
         live[row].finish(learner.policy(row), batch.step, learner.updates)
     rows = np.flatnonzero(~done)
     batch.select(rows)
     watch.select(rows)
-    return [live[row] for row in rows]
+    return [live[row] for row in rows.tolist()]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from vdqn_runner.algos.base import Clock, Context
-from vdqn_runner.nets import Layout, gaussian_mlp, mlp
+from vdqn_runner.nets import Gaussian, Layout, gaussian_mlp, mlp
 from vdqn_runner.normals import NormalBlocks, NormalStreams
 from vdqn_runner.streams import Purpose
 
@@ -61,7 +61,7 @@ class ActingNoise(Protocol):
     def begin_episodes(self, rows: np.ndarray, clock: Clock, mu: Tensor, sigma: Tensor) -> None:
         """Note that these seeds start a new episode."""
 
-    def q(self, mu: Tensor, sigma: Tensor, obs: Tensor) -> Tensor:
+    def q(self, mu: Tensor, sigma: Tensor, obs: Tensor, gaussian: Gaussian) -> Tensor:
         """Return Q-values ``[S, 1, A]`` of sampled networks at ``obs`` [S, 1, obs]."""
 
     def select(self, rows: np.ndarray) -> None:
@@ -87,9 +87,11 @@ class ThetaEachStep:
     ) -> None:
         pass
 
-    def q(self, mu: Tensor, sigma: Tensor, obs: Tensor) -> Tensor:  # noqa: D102
+    def q(  # noqa: D102
+        self, mu: Tensor, sigma: Tensor, obs: Tensor, gaussian: Gaussian
+    ) -> Tensor:
         eps = self._layout.split_units(self._blocks.draw(), 1)
-        return gaussian_mlp(mu, sigma, self._layout, obs, eps)
+        return gaussian_mlp(mu, sigma, self._layout, obs, eps, gaussian)
 
     def select(self, rows: np.ndarray) -> None:  # noqa: D102
         self._blocks.select(rows)
@@ -114,7 +116,9 @@ class FactorisedThetaEachStep:
     ) -> None:
         pass
 
-    def q(self, mu: Tensor, sigma: Tensor, obs: Tensor) -> Tensor:  # noqa: D102
+    def q(  # noqa: D102
+        self, mu: Tensor, sigma: Tensor, obs: Tensor, gaussian: Gaussian
+    ) -> Tensor:
         eps = self._shape.rows(self._layout, self._blocks.draw())
         return mlp(mu + sigma * eps, self._layout, obs)
 
@@ -144,13 +148,13 @@ class ThetaEachEpisode:
     ) -> None:
         count = self._shape.count(self._layout)
         for row in rows:
-            stream = NormalStreams.of(
-                [self._seeds[row]], Purpose.ACTING, int(clock.episodes[row])
-            )
+            stream = NormalStreams.of([self._seeds[row]], Purpose.ACTING, int(clock.episodes[row]))
             eps = self._shape.rows(self._layout, stream.draw(count))
             self._theta[row] = mu[row] + sigma[row] * eps[0]
 
-    def q(self, mu: Tensor, sigma: Tensor, obs: Tensor) -> Tensor:  # noqa: D102
+    def q(  # noqa: D102
+        self, mu: Tensor, sigma: Tensor, obs: Tensor, gaussian: Gaussian
+    ) -> Tensor:
         return mlp(self._theta, self._layout, obs)
 
     def select(self, rows: np.ndarray) -> None:  # noqa: D102

@@ -24,7 +24,7 @@ from vdqn_runner.algos.noise import (
 from vdqn_runner.algos.sigma_figures import sigma_figures
 from vdqn_runner.config import NoisyNetConfig
 from vdqn_runner.learner import Learner
-from vdqn_runner.nets import gaussian_mlp, mlp, rows_by_fan_in, uniform_rows
+from vdqn_runner.nets import Gaussian, gaussian_mlp, mlp, rows_by_fan_in, uniform_rows
 from vdqn_runner.normals import NormalStreams
 from vdqn_runner.streams import Purpose
 
@@ -58,12 +58,14 @@ class NoisyNet:
             self._acting = ThetaEachStep(context)
         else:
             self._acting = FactorisedThetaEachStep(context)
+        self.online_changed()
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """a_t = argmax_a Q_theta(s_t, a) for a freshly drawn theta."""
         online = self.learner.online
         with torch.no_grad():
-            return greedy(self._acting.q(online["mu"], online["sigma"], obs)).numpy()
+            q = self._acting.q(online["mu"], online["sigma"], obs, self._gaussian)
+            return greedy(q).numpy()
 
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """The mean over the minibatch of (Q_theta(s_j, a_j) - d_j)^2; theta, theta^- drawn anew."""
@@ -92,7 +94,9 @@ class NoisyNet:
             self._acting.begin_episodes(rows, clock, online["mu"], online["sigma"])
 
     def online_changed(self) -> None:
-        """Nothing is derived from the online rows."""
+        """Recompute the variances."""
+        online = self.learner.online
+        self._gaussian = Gaussian.of(self._layout, online["mu"], online["sigma"])
 
     def target_changed(self) -> None:
         """Nothing is derived from the target rows."""
@@ -111,6 +115,7 @@ class NoisyNet:
         self._update_noise.select(rows)
         self._target_noise.select(rows)
         self._acting.select(rows)
+        self.online_changed()
 
     def state(self, row: int) -> dict[str, Any]:
         """Return the states of the noise streams."""
@@ -126,3 +131,4 @@ class NoisyNet:
             self._update_noise.load(row, state["update_noise"])
             self._target_noise.load(row, state["target_noise"])
         self._acting.load([state["acting"] for state in states])
+        self.online_changed()

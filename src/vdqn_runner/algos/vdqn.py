@@ -17,17 +17,18 @@ from vdqn_runner.algos.sigma_figures import sigma_figures
 from vdqn_runner.config import VDQNConfig
 from vdqn_runner.learner import Learner
 from vdqn_runner.nets import (
+    Gaussian,
     differentiable_sigma,
     entropy,
     gaussian_mlp,
     mlp,
     rows_by_fan_in,
-    softplus,
     softplus_inverse,
     uniform_rows,
 )
-from vdqn_runner.schedules import value_at
 from vdqn_runner.normals import NormalStreams
+from vdqn_runner.pointwise import softplus
+from vdqn_runner.schedules import value_at
 from vdqn_runner.streams import Purpose
 
 
@@ -53,14 +54,13 @@ class VDQN:
             if config.resample == "step"
             else ThetaEachEpisode(context, Independent())
         )
-        self._sigma = self._target_sigma = torch.empty(0)
         self.online_changed()
         self.target_changed()
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """Lines 6 and 7: sample theta ~ q_phi, then a_t = argmax_a Q_theta(s_t, a)."""
         with torch.no_grad():
-            q = self._acting.q(self.learner.online["mu"], self._sigma, obs)
+            q = self._acting.q(self.learner.online["mu"], self._sigma, obs, self._gaussian)
             return greedy(q).numpy()
 
     def loss(self, batch: Batch, clock: Clock) -> Loss:
@@ -98,7 +98,9 @@ class VDQN:
         eps = self._layout.split_units(draws, size)
         mu, sigma = self.learner.target["mu"], self._target_sigma
         with torch.no_grad():
-            q_next = gaussian_mlp(mu, sigma, self._layout, batch.next_obs, eps)
+            q_next = gaussian_mlp(
+                mu, sigma, self._layout, batch.next_obs, eps, self._target_gaussian
+            )
             return bellman_target(batch, q_next, self._context.gamma)
 
     def _sampled_q(self, sigma: Tensor, obs: Tensor) -> Tensor:
@@ -106,9 +108,10 @@ class VDQN:
         mu, size = self.learner.online["mu"], obs.shape[1]
         if self._config.theta_samples == "per_tuple":
             draws = self._update_noise.draw(size * self._layout.n_units)
-            return gaussian_mlp(mu, sigma, self._layout, obs, self._layout.split_units(draws, size))
-        eps = self._update_noise.draw(self._layout.length)
-        return mlp(mu + sigma * eps, self._layout, obs)
+            eps = self._layout.split_units(draws, size)
+            return gaussian_mlp(mu, sigma, self._layout, obs, eps, self._gaussian)
+        eps_rows = self._update_noise.draw(self._layout.length)
+        return mlp(mu + sigma * eps_rows, self._layout, obs)
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
         """Sample theta anew where one is kept for an episode."""
@@ -116,13 +119,16 @@ class VDQN:
             self._acting.begin_episodes(rows, clock, self.learner.online["mu"], self._sigma)
 
     def online_changed(self) -> None:
-        """Recompute sigma."""
-        with torch.no_grad():
-            self._sigma = softplus(self.learner.online["rho"])
+        """Recompute sigma and what follows from it."""
+        online = self.learner.online
+        self._sigma = softplus(online["rho"].detach())
+        self._gaussian = Gaussian.of(self._layout, online["mu"], self._sigma)
 
     def target_changed(self) -> None:
-        """Recompute the target's sigma."""
-        self._target_sigma = softplus(self.learner.target["rho"])
+        """Recompute the target's sigma and what follows from it."""
+        target = self.learner.target
+        self._target_sigma = softplus(target["rho"])
+        self._target_gaussian = Gaussian.of(self._layout, target["mu"], self._target_sigma)
 
     def scheduled(self, clock: Clock) -> dict[str, np.ndarray]:
         """Return lambda."""

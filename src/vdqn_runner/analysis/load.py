@@ -6,7 +6,6 @@ may do so while the run is still being written.
 
 from __future__ import annotations
 
-import difflib
 import io
 import os
 from collections.abc import Iterable, Mapping
@@ -92,7 +91,8 @@ def load_episodes(run: Run) -> pd.DataFrame:
     and is left out; a seed that has not started has no rows.
 
     Raises:
-        RunError: a log lacks a column, holds something other than numbers, or skips an episode.
+        RunError: a log lacks a column, holds something other than numbers or a return that is not
+            finite, or skips an episode.
     """
     import pandas as pd
 
@@ -131,8 +131,7 @@ def _read_run(path: Path) -> Run:
     try:
         config = OmegaConf.to_container(OmegaConf.load(file))
     except Exception as error:  # OmegaConf, YAML and the file system each raise their own kinds
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RunError(f"{file}: cannot be read: {reason}") from error
+        raise RunError(f"{file}: cannot be read: {_first_line(error)}") from error
     seeds = {}
     for folder in path.glob("seed-*"):
         number = folder.name.removeprefix("seed-")
@@ -152,26 +151,36 @@ def _read_run(path: Path) -> Run:
 
 
 def _read_log(file: Path, dtypes: Mapping[str, str]) -> pd.DataFrame:
+    import numpy as np
     import pandas as pd
 
     text = file.read_bytes() if file.exists() else b""
     complete = text[: text.rfind(b"\n") + 1] or ",".join(dtypes).encode()
     try:
-        frame = pd.read_csv(io.BytesIO(complete), float_precision="round_trip")
+        # float() gives the bits that were written; what pandas does depends on its version.
+        frame = pd.read_csv(io.BytesIO(complete), converters={"return": float})
     except ValueError as error:
-        raise RunError(f"{file}: is no table: {error}") from error
+        raise RunError(f"{file}: is no table: {_first_line(error)}") from error
     missing = [column for column in dtypes if column not in frame]
     if missing:
         raise RunError(f"{file}: has no column {', '.join(missing)}")
     try:
         frame = frame.astype(dict(dtypes))
     except ValueError as error:
-        raise RunError(f"{file}: holds something that is not a number: {error}") from error
-    gap = (frame["episode"] != range(len(frame))).to_numpy()
+        raise RunError(
+            f"{file}: holds something that is not a number: {_first_line(error)}"
+        ) from error
+    if not frame["return"].abs().lt(float("inf")).all():
+        raise RunError(f"{file}: holds a return that is not finite")
+    gap = frame["episode"].to_numpy() != np.arange(len(frame))
     if gap.any():
         row = int(gap.argmax())
         raise RunError(f"{file}: row {row} is of episode {frame['episode'][row]}, not {row}")
     return frame
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _no_runs(path: Path) -> str:
@@ -179,9 +188,11 @@ def _no_runs(path: Path) -> str:
         above = next((p for p in path.resolve().parents if (p / "config.yaml").is_file()), None)
         hint = f"; it is part of the run {above}" if above else ""
         return f"{path}: no run (a folder with config.yaml and seed-* folders) at or below it{hint}"
+    # Here and not above, because only a message needs it and it brings the models of configs.
+    from vdqn_runner.config.suggest import closest, did_you_mean
+
     parts = [path, *path.parents]
     known, missing = next((a, b) for a, b in zip(parts[1:], parts, strict=False) if a.exists())
     siblings = [p.name for p in known.iterdir() if p.is_dir()] if known.is_dir() else []
-    close = difflib.get_close_matches(missing.name, siblings, n=1, cutoff=0.3)
-    hint = f"; the closest name in {known} is {close[0]}" if close else ""
-    return f"{path}: does not exist{hint}"
+    name = closest(missing.name, siblings)
+    return f"{path}: does not exist{did_you_mean(str(known / name) if name else None)}"

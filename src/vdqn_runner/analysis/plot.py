@@ -32,9 +32,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         formats = _formats(arguments.format)
         for file in plot(arguments.runs, arguments.output, formats, arguments.iqm):
             print(file)
-    except (ConfigError, RunError) as error:
+    except ConfigError as error:
         print(f"vdqn-plot: {error}", file=sys.stderr)
-        return 2 if isinstance(error, ConfigError) else 1
+        return 2
+    except (RunError, OSError) as error:
+        print(f"vdqn-plot: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -131,7 +134,12 @@ def _formats(text: str) -> list[str]:
     formats = list(dict.fromkeys(text.split(",")))
     for name in formats:
         if name not in _FORMATS:
-            raise ConfigError(f"--format {text}: {name!r} is not one of {', '.join(_FORMATS)}")
+            from vdqn_runner.config.suggest import closest, did_you_mean
+
+            hint = did_you_mean(closest(name, _FORMATS))
+            raise ConfigError(
+                f"--format {text}: {name!r} is not one of {', '.join(_FORMATS)}{hint}"
+            )
     return formats
 
 

@@ -45,7 +45,12 @@ _ALGOS: Mapping[str, Look] = {
 }
 REFERENCE: Look = ("0.35", (0, (1, 1.6)))
 REFERENCE_WIDTH = 0.8
-_OTHERS = ("#CC79A7", "#D55E00", "#56B4E9", "#000000")
+_OTHERS: tuple[Look, ...] = (
+    ("#CC79A7", DOTTED),
+    ("#D55E00", (0, (8, 2))),
+    ("#56B4E9", (0, (4, 1, 1.2, 1, 1.2, 1))),
+    ("#000000", (0, (2.5, 1))),
+)
 
 _RC = {
     "font.family": "STIXGeneral",
@@ -149,12 +154,11 @@ def styles(labels: Iterable[tuple[str, str]]) -> dict[str, Look]:
         if algo in _ALGOS:
             colour, dash = _ALGOS[algo]
         else:
-            k = others.index(algo)
-            colour, dash = _OTHERS[k % len(_OTHERS)], _DASHES[(k + 2) % len(_DASHES)]
+            colour, dash = _OTHERS[others.index(algo) % len(_OTHERS)]
+        dashes = [dash, *(d for d in _DASHES if d != dash)]
         shades = np.linspace(-0.45, 0.45, len(names)) if len(names) > 1 else [0.0]
         for i, (name, shade) in enumerate(zip(sorted(names, key=natural), shades, strict=True)):
-            step = (_DASHES.index(dash) + i) % len(_DASHES)
-            result[name] = (_shade(colour, float(shade)), _DASHES[step])
+            result[name] = (_shade(colour, float(shade)), dashes[i % len(dashes)])
     return result
 
 

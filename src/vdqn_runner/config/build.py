@@ -86,6 +86,7 @@ def show(key: str, value: Any) -> str:
     else:
         text = repr(value)
     text = " ".join(text.split())
+    key = key if key.isprintable() else repr(key)
     return f"{key}={text if len(text) <= 60 else text[:57] + '...'}"
 
 

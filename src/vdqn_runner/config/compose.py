@@ -171,4 +171,4 @@ def _build(config: DictConfig, where: str) -> RunConfig:
 
 def _task(config: DictConfig) -> DictConfig:
     """Return composed settings without Hydra's own."""
-    return OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])

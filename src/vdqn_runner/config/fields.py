@@ -1,7 +1,7 @@
 """The settings as a flat table of dotted keys, and what each key takes, in words."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeGuard, get_args, get_origin
 
 from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
@@ -19,11 +19,11 @@ TEXTS = {
     "out": "a folder path without '..'",
     "env.id": "the id of a registered gymnasium environment, like LunarLander-v3",
     "algo.network.hidden": "a list of whole numbers from 1 up, like [100,100]",
-    "points": "a list of [time, value] with whole times from 0 up that rise",
+    ".points": "a list of [time, value] with whole times from 0 up that rise",
 }
 
 
-def is_model(annotation: Any) -> bool:
+def _is_settings(annotation: Any) -> TypeGuard[type[Settings]]:
     """Whether a field's type is a group of settings of its own."""
     return isinstance(annotation, type) and issubclass(annotation, Settings)
 
@@ -35,9 +35,9 @@ def walk(model: type[Settings], prefix: str) -> Iterator[tuple[str, FieldInfo]]:
     """
     for name, field in model.model_fields.items():
         key = f"{prefix}{name}"
-        if is_model(field.annotation):
-            assert field.annotation is not None
-            yield from walk(field.annotation, f"{key}.")
+        inner: Any = field.annotation
+        if _is_settings(inner):
+            yield from walk(inner, f"{key}.")
         elif not (model is RunConfig and name in GROUPS):
             yield key, field
 
@@ -77,7 +77,8 @@ def schedule_field(value: Any, name: str) -> FieldInfo | None:
 
 def allowed(key: str, field: FieldInfo) -> str:
     """Return what the field at the dotted ``key`` takes, in words that follow "must be"."""
-    return TEXTS.get(key) or _type_words(field.annotation, field.metadata)
+    text = TEXTS.get(".points" if key.endswith(".points") else key)
+    return text or _type_words(field.annotation, field.metadata)
 
 
 def _type_words(annotation: Any, metadata: list[Any]) -> str:

@@ -34,7 +34,7 @@ class UniformReplay:
         if spec.max_episode_steps is not None:
             capacity = min(capacity, episodes * spec.max_episode_steps)
         self.capacity = capacity
-        # A transition needs its own slot and, where its episode ends, one for the final observation.
+        # A transition needs a slot and, where its episode ends, one for the final observation.
         self._n_slots = capacity + min(capacity, episodes) + 1
         shape = (n_seeds, self._n_slots)
         self._obs = np.empty((*shape, *spec.stored_shape), spec.stored_dtype)

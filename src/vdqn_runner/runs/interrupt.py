@@ -11,6 +11,7 @@ class Interrupted(Exception):
     """A signal ended training after a checkpoint; ``signal`` is its number."""
 
     def __init__(self, number: int) -> None:
+        """``number`` is the signal's."""
         super().__init__(f"stopped by {signal.Signals(number).name}; the same command goes on")
         self.signal = number
 

@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vdqn_runner.errors import RunError
+from vdqn_runner.kernels import engine
+from vdqn_runner.runs.atomic import temporary_path
 from vdqn_runner.runs.checkpoint import load_checkpoint, save_checkpoint, save_policy
 from vdqn_runner.runs.csvlog import Cell, CsvLog
 from vdqn_runner.runs.folder import (
@@ -25,6 +28,7 @@ class SeedRun:
     """Writes what one seed produces; the caller holds the folder's lock."""
 
     def __init__(self, folder: Path, status: Status) -> None:
+        """``status`` is what the seed starts with; nothing is written yet."""
         self.folder = folder
         self.seed = status.seed
         self._status = status
@@ -35,11 +39,18 @@ class SeedRun:
         """Return the training state of the last checkpoint, or None if there is none.
 
         Raises:
-            RunError: There are checkpoints and none can be read.
+            RunError: There are checkpoints and none can be read, or it was made by the other
+                form of the kernels.
         """
         payload = load_checkpoint(self.folder)
         if payload is None:
             return None
+        if payload["engine"] != engine():
+            raise RunError(
+                f"{self.folder}: its checkpoint was made with {payload['engine']} kernels and this "
+                f"process has {engine()} ones, which give other bits; go on where there is a C "
+                "compiler or not as before, or remove the folder to start again"
+            )
         self._offsets = payload["offsets"]
         self._status = dataclasses.replace(self._status, **payload["counts"])
         state: dict[str, Any] = payload["state"]
@@ -80,7 +91,8 @@ class SeedRun:
             "steps": steps,
             "updates": updates,
         }
-        save_checkpoint(self.folder, {"state": state, "offsets": offsets, "counts": counts})
+        payload = {"state": state, "offsets": offsets, "counts": counts, "engine": engine()}
+        save_checkpoint(self.folder, payload)
         self._write_status(**counts)
 
     def finish(self, policy: Mapping[str, Any], steps: int, updates: int) -> None:
@@ -88,9 +100,15 @@ class SeedRun:
         self._sync_logs()
         save_policy(self.folder, dict(policy))
         self._write_status(state="done", steps=steps, updates=updates)
-        for name in (CHECKPOINT, PREVIOUS_CHECKPOINT):
-            (self.folder / name).unlink(missing_ok=True)
+        newest = self.folder / CHECKPOINT
+        for path in (newest, self.folder / PREVIOUS_CHECKPOINT, temporary_path(newest)):
+            path.unlink(missing_ok=True)
         self.close()
+
+    @property
+    def done(self) -> bool:
+        """Whether the seed is finished."""
+        return self._status.state == "done"
 
     def fail(self, reason: str) -> None:
         """Mark the seed as failed."""

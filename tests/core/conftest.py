@@ -1,0 +1,16 @@
+import pytest
+
+from vdqn_runner import kernels
+
+
+@pytest.fixture(scope="module", params=["compiled", "torch"])
+def engine(request):
+    """Both forms of the pointwise work."""
+    if request.param == "compiled":
+        if not kernels.available():
+            pytest.skip("no compiled kernels here")
+        yield request.param
+    else:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernels, "available", lambda: False)
+            yield request.param
