@@ -1,4 +1,4 @@
-"""The compiled pointwise kernels of ``kernels.c``, built on first use.
+"""The compiled kernels of ``kernels.c``, built on first use.
 
 They need a C compiler (``cc``, or what ``CC`` names) once; the library is kept in the user's
 cache folder, by a hash of the source, the compiler and the processor's features. Without a
@@ -14,6 +14,7 @@ import platform
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -27,7 +28,7 @@ _FLAGS = [
     "-O3",
     "-march=native",
     "-mprefer-vector-width=512",
-    "-ffp-contract=off",
+    "-ffp-contract=fast",
     "-fno-math-errno",
     "-fno-trapping-math",
     "-shared",
@@ -43,13 +44,13 @@ _KINDS = {
 }
 _SIGNATURES = {
     "vr_normals": "ppll",
-    "vr_softplus": "ppl",
-    "vr_softplus_backward": "pppl",
+    "vr_softplus": "pppl",
     "vr_log_sum": "pppll",
-    "vr_log_sum_backward": "ppppll",
-    "vr_gaussian_layer": "ppppllli",
-    "vr_gaussian_variance": "pppplll",
-    "vr_gaussian_input": "pppl",
+    "vr_mlp_forward": "ppppplli",
+    "vr_mlp_backward": "pppppppll",
+    "vr_gaussian_forward": "ppppppppllli",
+    "vr_gaussian_backward": "pppppppppplll",
+    "vr_rho_gradient": "ppppppll",
     "vr_adam": "pppppllfffdd",
 }
 
@@ -130,18 +131,11 @@ def normals(lanes: np.ndarray, count: int) -> Tensor:
     return out
 
 
-def softplus(rho: Tensor) -> Tensor:
-    """Return softplus of contiguous ``rho``, at least 1e-30."""
-    out = torch.empty_like(rho)
-    _loaded().vr_softplus(rho.data_ptr(), out.data_ptr(), rho.numel())
-    return out
-
-
-def softplus_backward(grad: Tensor, rho: Tensor) -> Tensor:
-    """Return grad * sigmoid(rho) of contiguous tensors."""
-    out = torch.empty_like(rho)
-    _loaded().vr_softplus_backward(grad.data_ptr(), rho.data_ptr(), out.data_ptr(), rho.numel())
-    return out
+def softplus(rho: Tensor) -> tuple[Tensor, Tensor]:
+    """Return softplus of contiguous ``rho``, at least 1e-30, and its square."""
+    sigma, variance = torch.empty_like(rho), torch.empty_like(rho)
+    _loaded().vr_softplus(rho.data_ptr(), sigma.data_ptr(), variance.data_ptr(), rho.numel())
+    return sigma, variance
 
 
 def log_sum(sigma: Tensor, mask: Tensor) -> Tensor:
@@ -151,55 +145,138 @@ def log_sum(sigma: Tensor, mask: Tensor) -> Tensor:
     return out
 
 
-def log_sum_backward(grad: Tensor, sigma: Tensor, mask: Tensor) -> Tensor:
-    """Return ``[S, P]``: grad [S] * mask [P] / sigma [S, P]."""
-    out = torch.empty_like(sigma)
-    _loaded().vr_log_sum_backward(
-        grad.data_ptr(), sigma.data_ptr(), mask.data_ptr(), out.data_ptr(), *sigma.shape
-    )
-    return out
+class Net:
+    """A network's shape as the compiled code reads it, and working space for it."""
+
+    def __init__(
+        self, sizes: Sequence[int], weight_at: Sequence[int], bias_at: Sequence[int], length: int
+    ) -> None:
+        words = [len(sizes) - 1, *sizes, *weight_at, *bias_at, length]
+        self._words = np.array(words, np.int64)
+        self.words = self._words.ctypes.data
+        self.n_in, self.n_out = sizes[0], sizes[-1]
+        padded = [-(-size // 16) * 16 for size in sizes]
+        self._hidden, self._units = sum(padded[1:-1]), sum(padded[1:])
+        self._widest = max(padded)
+        self._scratch = self._unsaved = torch.empty(0)
+
+    def saved_by_mlp(self, batch: int) -> int:
+        """Floats that one seed's forward pass saves."""
+        return batch * self._hidden
+
+    def saved_by_gaussian(self, batch: int) -> int:
+        """Floats that one seed's forward pass of a Gaussian network saves."""
+        return batch * (self.n_in + 2 * self._hidden + self._units)
+
+    def space(self, batch: int) -> tuple[int, int]:
+        """Return two addresses of working space for one seed: for a pass, and to save into."""
+        count = 4 * batch * self._widest + self._widest**2
+        if self._scratch.numel() < count:
+            self._scratch = torch.empty(count)
+            self._unsaved = torch.empty(self.saved_by_gaussian(batch))
+        return self._scratch.data_ptr(), self._unsaved.data_ptr()
 
 
-def gaussian_layer(mean: Tensor, variance: Tensor, eps: Tensor, relu: bool) -> Tensor:
-    """Turn ``mean`` into the layer's output and ``variance`` into its std, in place.
-
-    All are ``[S, B, out]``; ``eps`` may have a longer stride between seeds. Returns the output's
-    square where there is a ReLU (a hidden layer), else an empty tensor.
-    """
-    square = torch.empty_like(mean) if relu else torch.empty(0)
-    n_seeds = mean.shape[0]
-    _loaded().vr_gaussian_layer(
-        mean.data_ptr(),
-        variance.data_ptr(),
-        eps.data_ptr(),
-        square.data_ptr(),
+def mlp_forward(net: Net, rows: Tensor, x: Tensor, keep: bool) -> tuple[Tensor, Tensor | None]:
+    """Return Q-values ``[S, B, A]`` and, to ``keep``, what the backward pass needs."""
+    n_seeds, batch, _ = x.shape
+    q = torch.empty(n_seeds, batch, net.n_out)
+    saved = torch.empty(n_seeds, net.saved_by_mlp(batch)) if keep else None
+    _loaded().vr_mlp_forward(
+        net.words,
+        rows.data_ptr(),
+        x.data_ptr(),
+        net.space(batch)[1] if saved is None else saved.data_ptr(),
+        q.data_ptr(),
         n_seeds,
-        mean.numel() // n_seeds,
-        eps.stride(0),
-        relu,
+        batch,
+        keep,
     )
-    return square
+    return q, saved
 
 
-def gaussian_variance(grad: Tensor, eps: Tensor, std: Tensor) -> Tensor:
-    """Return grad * eps / (2 std), all ``[S, B, out]``."""
-    out = torch.empty_like(grad)
-    n_seeds = grad.shape[0]
-    _loaded().vr_gaussian_variance(
+def mlp_backward(net: Net, rows: Tensor, x: Tensor, saved: Tensor, grad_q: Tensor) -> Tensor:
+    """Return the gradient rows ``[S, P]``."""
+    n_seeds, batch, _ = x.shape
+    grad = torch.empty_like(rows)
+    _loaded().vr_mlp_backward(
+        net.words,
+        rows.data_ptr(),
+        x.data_ptr(),
+        saved.data_ptr(),
+        grad_q.data_ptr(),
         grad.data_ptr(),
-        eps.data_ptr(),
-        std.data_ptr(),
-        out.data_ptr(),
+        net.space(batch)[0],
         n_seeds,
-        grad.numel() // n_seeds,
+        batch,
+    )
+    return grad
+
+
+def gaussian_forward(
+    net: Net, mu: Tensor, variance: Tensor, x: Tensor, eps: Tensor, keep: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Return Q-values ``[S, B, A]`` and, to ``keep``, what the backward pass needs."""
+    n_seeds, batch, _ = x.shape
+    q = torch.empty(n_seeds, batch, net.n_out)
+    saved = torch.empty(n_seeds, net.saved_by_gaussian(batch)) if keep else None
+    scratch, unsaved = net.space(batch)
+    _loaded().vr_gaussian_forward(
+        net.words,
+        mu.data_ptr(),
+        variance.data_ptr(),
+        x.data_ptr(),
+        eps.data_ptr(),
+        unsaved if saved is None else saved.data_ptr(),
+        q.data_ptr(),
+        scratch,
+        n_seeds,
+        batch,
+        eps.stride(0),
+        keep,
+    )
+    return q, saved
+
+
+def gaussian_backward(
+    net: Net, mu: Tensor, variance: Tensor, x: Tensor, eps: Tensor, saved: Tensor, grad_q: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the gradient rows ``[S, P]`` with respect to mu and to the variances."""
+    n_seeds, batch, _ = x.shape
+    grad_mu, grad_variance = torch.empty_like(mu), torch.empty_like(mu)
+    _loaded().vr_gaussian_backward(
+        net.words,
+        mu.data_ptr(),
+        variance.data_ptr(),
+        x.data_ptr(),
+        eps.data_ptr(),
+        saved.data_ptr(),
+        grad_q.data_ptr(),
+        grad_mu.data_ptr(),
+        grad_variance.data_ptr(),
+        net.space(batch)[0],
+        n_seeds,
+        batch,
         eps.stride(0),
     )
+    return grad_mu, grad_variance
+
+
+def rho_gradient(
+    grad_variance: Tensor, grad_entropy: Tensor, sigma: Tensor, rho: Tensor, mask: Tensor
+) -> Tensor:
+    """Return ``[S, P]``: (2 sigma grad_variance + grad_entropy mask / sigma) * sigmoid(rho)."""
+    out = torch.empty_like(rho)
+    _loaded().vr_rho_gradient(
+        grad_variance.data_ptr(),
+        grad_entropy.data_ptr(),
+        sigma.data_ptr(),
+        rho.data_ptr(),
+        mask.data_ptr(),
+        out.data_ptr(),
+        *rho.shape,
+    )
     return out
-
-
-def gaussian_input(grad: Tensor, through: Tensor, h: Tensor) -> None:
-    """Add 2 h through to ``grad`` in place and keep it where the ReLU's output h is above 0."""
-    _loaded().vr_gaussian_input(grad.data_ptr(), through.data_ptr(), h.data_ptr(), grad.numel())
 
 
 def adam(

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from vdqn_runner.config import OptimizerConfig
-from vdqn_runner.pointwise import adam
+from vdqn_runner.passes import adam
 
 
 class Learner:
@@ -29,7 +29,10 @@ class Learner:
 
     def descend(self, loss: Tensor, lr: np.ndarray) -> None:
         """Take one step down ``loss`` [S] at learning rates ``lr`` [S]."""
-        self._gradients = torch.autograd.grad(loss.sum(), list(self.online.values()))
+        # Ones for each seed: the gradient of the sum of the losses.
+        self._gradients = torch.autograd.grad(
+            loss, list(self.online.values()), torch.ones_like(loss)
+        )
         self.updates += 1
         betas = (self._optimizer.beta1, self._optimizer.beta2)
         with torch.no_grad():

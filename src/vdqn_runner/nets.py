@@ -1,221 +1,102 @@
-"""Batched multilayer perceptrons whose parameters are one flat row per seed.
+"""Multilayer perceptrons for S seeds, differentiable in their flat parameter rows.
 
 Shapes: S seeds, B minibatch, P parameters of one seed's row (padded), ``[S, B, in]`` inputs.
 
-Every row starts and every parameter block lies on a multiple of 16 floats, and rows are a
-multiple of 64 floats long. So a pointwise operation on whole rows treats each seed's numbers in
-the same vector lanes whatever S is, and a batched matrix product sees the same alignment: seed
-k's bits do not depend on the seeds beside it.
-
-Gradients of the two network functions are written by hand, because they go straight into flat
-rows; they are tested against autograd and against numerical differentiation.
+The gradients are written by hand, because they go straight into flat rows; they are tested
+against autograd and against numerical differentiation.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from vdqn_runner import pointwise
+from vdqn_runner import passes
+from vdqn_runner.layout import Layout
 from vdqn_runner.streams import Purpose, generator
-
-_BLOCK = 16
-_ROW = 64
-
-
-def _padded(count: int, multiple: int) -> int:
-    return -(-count // multiple) * multiple
-
-
-@dataclass(frozen=True)
-class Layer:
-    """Views of a layer's parameters inside rows: weight ``[S, in, out]``, bias ``[S, 1, out]``."""
-
-    weight: Tensor
-    bias: Tensor
-
-
-class Layout:
-    """Where the weights and biases of an MLP lie inside a flat row.
-
-    ``sizes`` are the layer widths, inputs and outputs included: ``[obs, 100, 100, A]``.
-    """
-
-    def __init__(self, sizes: Sequence[int]) -> None:
-        self.sizes = tuple(sizes)
-        self.weight_at: list[int] = []
-        self.bias_at: list[int] = []
-        end = 0
-        for n_in, n_out in self.shapes:
-            self.weight_at.append(end)
-            end += _padded(n_in * n_out, _BLOCK)
-            self.bias_at.append(end)
-            end += _padded(n_out, _BLOCK)
-        self.length = _padded(end, _ROW)
-
-    @property
-    def shapes(self) -> list[tuple[int, int]]:
-        """(inputs, outputs) of each layer."""
-        return list(zip(self.sizes[:-1], self.sizes[1:], strict=True))
-
-    @property
-    def n_parameters(self) -> int:
-        """How many parameters one seed has, padding not counted."""
-        return sum(n_in * n_out + n_out for n_in, n_out in self.shapes)
-
-    @property
-    def n_units(self) -> int:
-        """How many pre-activations one forward pass has: the hidden units and the outputs."""
-        return sum(self.sizes[1:])
-
-    def layers(self, rows: Tensor) -> list[Layer]:
-        """Return views of ``rows`` [S, P], one ``Layer`` for each layer."""
-        n_seeds, length = rows.shape
-        views = []
-        for (n_in, n_out), at_w, at_b in zip(
-            self.shapes, self.weight_at, self.bias_at, strict=True
-        ):
-            offset = rows.storage_offset()
-            weight = rows.as_strided((n_seeds, n_in, n_out), (length, n_out, 1), offset + at_w)
-            bias = rows.as_strided((n_seeds, 1, n_out), (length, n_out, 1), offset + at_b)
-            views.append(Layer(weight, bias))
-        return views
-
-    def mask(self) -> Tensor:
-        """Return ``[P]``: 1 where a parameter lies, 0 in the padding."""
-        mask = torch.zeros(1, self.length)
-        for layer in self.layers(mask):
-            layer.weight.fill_(1.0)
-            layer.bias.fill_(1.0)
-        return mask[0]
-
-    def split_units(self, draws: Tensor, batch: int) -> list[Tensor]:
-        """Cut ``draws`` [S, >= batch * n_units] into one ``[S, batch, out]`` for each layer."""
-        n_seeds, length = draws.shape
-        parts = []
-        at = 0
-        for n_out in self.sizes[1:]:
-            parts.append(
-                draws.as_strided(
-                    (n_seeds, batch, n_out), (length, n_out, 1), draws.storage_offset() + at
-                )
-            )
-            at += batch * n_out
-        return parts
 
 
 class _MLP(torch.autograd.Function):
-    """Q-values of an MLP with ReLU between layers; gradient with respect to the rows only."""
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, layout: Layout, x: Tensor) -> Tensor:
+        q, saved = passes.mlp_forward(layout, rows, x, keep=True)
+        ctx.context = (layout, rows, x, saved)
+        return q
 
     @staticmethod
-    def forward(  # noqa: D102
-        ctx: Any, rows: Tensor, layout: Layout, layers: list[Layer], x: Tensor
-    ) -> Tensor:
-        inputs = []
-        h = x
-        for i, layer in enumerate(layers):
-            inputs.append(h)
-            h = torch.baddbmm(layer.bias, h, layer.weight)
-            if i < len(layers) - 1:
-                h = h.relu_()
-        ctx.layout, ctx.layers, ctx.inputs, ctx.rows = layout, layers, inputs, rows
-        return h
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:  # noqa: D102
-        (g,) = grad_outputs
-        grad = torch.zeros_like(ctx.rows)
-        grads = ctx.layout.layers(grad)
-        for i in reversed(range(len(grads))):
-            h = ctx.inputs[i]
-            torch.bmm(h.transpose(1, 2), g, out=grads[i].weight)
-            torch.sum(g, dim=1, keepdim=True, out=grads[i].bias)
-            if i > 0:
-                g = torch.bmm(g, ctx.layers[i].weight.transpose(1, 2))
-                g = torch.ops.aten.threshold_backward(g, h, 0.0)
-        return grad, None, None, None
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        layout, rows, x, saved = ctx.context
+        grad_q = grad_outputs[0].contiguous()
+        return passes.mlp_backward(layout, rows, x, saved, grad_q), None, None
 
 
 class _GaussianMLP(torch.autograd.Function):
-    """Q-values of an MLP with Gaussian weights, by local reparameterisation."""
-
     @staticmethod
-    def forward(  # noqa: D102
-        ctx: Any, mu: Tensor, sigma: Tensor, gaussian: "Gaussian", x: Tensor, eps: list[Tensor]
+    def forward(
+        ctx: Any, mu: Tensor, sigma: Tensor, layout: Layout, x: Tensor, eps: Tensor
     ) -> Tensor:
-        mu_layers, var_layers = gaussian.mu_layers, gaussian.variance_layers
-        inputs, squares, stds = [], [], []
-        h = x
-        square = x * x
-        for i in range(len(mu_layers)):
-            inputs.append(h)
-            squares.append(square)
-            std = torch.baddbmm(var_layers[i].bias, square, var_layers[i].weight)
-            h = torch.baddbmm(mu_layers[i].bias, h, mu_layers[i].weight)
-            square = pointwise.gaussian_layer(h, std, eps[i], relu=i < len(mu_layers) - 1)
-            stds.append(std)
-        ctx.layout, ctx.mu, ctx.sigma, ctx.eps = gaussian.layout, mu, sigma, eps
-        ctx.mu_layers, ctx.var_layers = mu_layers, var_layers
-        ctx.inputs, ctx.squares, ctx.stds = inputs, squares, stds
-        return h
+        variance = sigma * sigma
+        q, saved = passes.gaussian_forward(layout, mu, variance, x, eps, keep=True)
+        ctx.context, ctx.sigma = (layout, mu, variance, x, eps, saved), sigma
+        return q
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:  # noqa: D102
-        (g,) = grad_outputs
-        grad_mu = torch.zeros_like(ctx.mu)
-        grad_var = torch.zeros_like(ctx.sigma)
-        mu_grads, var_grads = ctx.layout.layers(grad_mu), ctx.layout.layers(grad_var)
-        for i in reversed(range(len(mu_grads))):
-            h, square, std = ctx.inputs[i], ctx.squares[i], ctx.stds[i]
-            g_var = pointwise.gaussian_variance(g, ctx.eps[i], std)
-            torch.bmm(h.transpose(1, 2), g, out=mu_grads[i].weight)
-            torch.sum(g, dim=1, keepdim=True, out=mu_grads[i].bias)
-            torch.bmm(square.transpose(1, 2), g_var, out=var_grads[i].weight)
-            torch.sum(g_var, dim=1, keepdim=True, out=var_grads[i].bias)
-            if i > 0:
-                g = torch.bmm(g, ctx.mu_layers[i].weight.transpose(1, 2))
-                through_square = torch.bmm(g_var, ctx.var_layers[i].weight.transpose(1, 2))
-                g = pointwise.gaussian_input(g, through_square, h)
-        grad_sigma = grad_var.mul_(ctx.sigma).mul_(2.0)
-        return grad_mu, grad_sigma, None, None, None
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        layout, mu, variance, x, eps, saved = ctx.context
+        grad_q = grad_outputs[0].contiguous()
+        grad_mu, grad = passes.gaussian_backward(layout, mu, variance, x, eps, saved, grad_q)
+        return grad_mu, grad.mul_(ctx.sigma).mul_(2.0), None, None, None
 
 
-@dataclass(frozen=True)
-class Gaussian:
-    """What is derived once from the rows of a Gaussian on the weights: views and variances."""
+class _VariationalMLP(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, mu: Tensor, rho: Tensor, gaussian: "Gaussian", x: Tensor, eps: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        layout, sigma, variance = gaussian.layout, gaussian.sigma, gaussian.variance
+        q, saved = passes.gaussian_forward(layout, mu, variance, x, eps, keep=True)
+        ctx.context = (layout, mu, variance, x, eps, saved)
+        ctx.rho, ctx.sigma, ctx.mask = rho, sigma, layout.mask
+        return q, passes.log_sum(sigma, layout.mask)
 
-    layout: Layout
-    mu_layers: list[Layer]
-    variance_layers: list[Layer]
-
-    @classmethod
-    def of(cls, layout: Layout, mu: Tensor, sigma: Tensor) -> "Gaussian":
-        """Derive them from ``mu`` and ``sigma`` [S, P]; stale once either changes."""
-        with torch.no_grad():
-            return cls(layout, layout.layers(mu), layout.layers(sigma * sigma))
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        grad_q, grad_entropy = (grad.contiguous() for grad in grad_outputs)
+        layout, mu, variance, x, eps, saved = ctx.context
+        grad_mu, grad = passes.gaussian_backward(layout, mu, variance, x, eps, saved, grad_q)
+        grad_rho = passes.rho_gradient(grad, grad_entropy, ctx.sigma, ctx.rho, ctx.mask)
+        return grad_mu, grad_rho, None, None, None
 
 
-def mlp(rows: Tensor, layout: Layout, x: Tensor, layers: list[Layer] | None = None) -> Tensor:
+class _Entropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, sigma: Tensor, mask: Tensor) -> Tensor:
+        ctx.context = (sigma, mask)
+        return passes.log_sum(sigma, mask)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        sigma, mask = ctx.context
+        return grad_outputs[0].unsqueeze(1) * mask / sigma, None
+
+
+def mlp(rows: Tensor, layout: Layout, x: Tensor) -> Tensor:
     """Q-values ``[S, B, A]`` of an MLP with parameters ``rows`` [S, P] at inputs ``x`` [S, B, in].
 
-    ``layers`` may hand in ``layout.layers(rows)`` where it is at hand. Differentiable once with
-    respect to ``rows``.
+    ReLU between layers. Differentiable once with respect to ``rows``.
     """
-    q: Tensor = _MLP.apply(rows, layout, layers or layout.layers(rows), x)  # type: ignore[no-untyped-call]
+    q: Tensor = _MLP.apply(rows, layout, x)  # type: ignore[no-untyped-call]
     return q
 
 
-def gaussian_mlp(
-    mu: Tensor,
-    sigma: Tensor,
-    layout: Layout,
-    x: Tensor,
-    eps: list[Tensor],
-    gaussian: Gaussian | None = None,
-) -> Tensor:
+def mlp_values(rows: Tensor, layout: Layout, x: Tensor) -> Tensor:
+    """Q-values as ``mlp``, without a gradient."""
+    return passes.mlp_forward(layout, rows.detach(), x, keep=False)[0]
+
+
+def gaussian_mlp(mu: Tensor, sigma: Tensor, layout: Layout, x: Tensor, eps: Tensor) -> Tensor:
     """Q-values ``[S, B, A]``, each of the B rows with its own theta ~ N(mu, sigma^2).
 
     Local reparameterisation (Kingma, Salimans and Welling, 2015): given a layer's input h, the
@@ -223,59 +104,63 @@ def gaussian_mlp(
     Gaussians with mean ``h mu_W + mu_b`` and variance ``h^2 sigma_W^2 + sigma_b^2``. Drawing
     those has exactly the law of drawing theta anew for each row of the batch.
 
-    ``eps`` holds one standard normal ``[S, B, out]`` for each layer (``Layout.split_units``);
-    ``gaussian`` may hand in ``Gaussian.of(layout, mu, sigma)`` where it is at hand.
-    Differentiable once with respect to ``mu`` and ``sigma`` (both [S, P]).
+    ``eps`` [S, >= B * n_units] holds a standard normal for each unit, layer by layer
+    (``Layout.split_units``). Differentiable once with respect to ``mu`` and ``sigma`` ([S, P]).
     """
-    ready = gaussian or Gaussian.of(layout, mu, sigma)
-    q: Tensor = _GaussianMLP.apply(mu, sigma, ready, x, eps)  # type: ignore[no-untyped-call]
+    q: Tensor = _GaussianMLP.apply(mu, sigma, layout, x, eps)  # type: ignore[no-untyped-call]
     return q
 
 
-class _LogSum(torch.autograd.Function):
-    """Sum of log sigma over each row."""
+class Gaussian:
+    """N(mu, sigma^2) on every parameter, for one state of the rows ``mu`` and ``sigma`` [S, P].
 
-    @staticmethod
-    def forward(ctx: Any, sigma: Tensor, mask: Tensor) -> Tensor:  # noqa: D102
-        ctx.save_for_backward(sigma, mask)
-        return pointwise.log_sum(sigma, mask)
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:  # noqa: D102
-        return pointwise.log_sum_backward(grad_outputs[0].contiguous(), *ctx.saved_tensors), None
-
-
-def entropy(sigma: Tensor, mask: Tensor) -> Tensor:
-    """Entropy ``[S]`` of q_phi up to a constant: the sum of log sigma_i (paper eq. 5).
-
-    The constant left out is ``n_parameters / 2 * log(2 pi e)``. ``mask`` [P] leaves out padding.
+    What follows from the rows is computed once; make a new one when they change.
     """
-    value: Tensor = _LogSum.apply(sigma, mask)  # type: ignore[no-untyped-call]
+
+    def __init__(
+        self, layout: Layout, mu: Tensor, sigma: Tensor, variance: Tensor | None = None
+    ) -> None:
+        """``variance`` is the square of ``sigma``, where it is known."""
+        self.layout, self.mu, self.sigma = layout, mu.detach(), sigma.detach()
+        self.variance = self.sigma.square() if variance is None else variance
+
+    def q(self, x: Tensor, eps: Tensor) -> Tensor:
+        """Return Q-values as ``gaussian_mlp``, without a gradient."""
+        return passes.gaussian_forward(self.layout, self.mu, self.variance, x, eps, keep=False)[0]
+
+
+class Posterior:
+    """q_phi(theta): a ``Gaussian`` with sigma = softplus(rho), differentiable in mu and rho."""
+
+    def __init__(self, layout: Layout, mu: Tensor, rho: Tensor) -> None:
+        """``mu`` and ``rho`` are rows [S, P]; make a new one when they change."""
+        self.layout, self.mu, self.rho = layout, mu, rho
+        self.gaussian = Gaussian(layout, mu, *passes.softplus(rho.detach()))
+
+    def q_and_entropy(self, x: Tensor, eps: Tensor) -> tuple[Tensor, Tensor]:
+        """Return Q-values as ``gaussian_mlp`` and the entropy as ``entropy``.
+
+        Both are differentiable once with respect to mu and rho.
+        """
+        both: tuple[Tensor, Tensor] = _VariationalMLP.apply(  # type: ignore[no-untyped-call]
+            self.mu, self.rho, self.gaussian, x, eps
+        )
+        return both
+
+
+def entropy(sigma: Tensor, layout: Layout) -> Tensor:
+    """Entropy ``[S]`` of N(mu, sigma^2) up to a constant: the sum of log sigma_i (paper eq. 5).
+
+    The constant left out is ``n_parameters / 2 * log(2 pi e)``; padding does not count.
+    Differentiable once with respect to ``sigma`` [S, P].
+    """
+    value: Tensor = _Entropy.apply(sigma, layout.mask)  # type: ignore[no-untyped-call]
     return value
-
-
-class _Softplus(torch.autograd.Function):
-    """sigma = softplus(rho) whose value is already known."""
-
-    @staticmethod
-    def forward(ctx: Any, rho: Tensor, value: Tensor) -> Tensor:  # noqa: D102
-        ctx.save_for_backward(rho)
-        return value.view_as(value)
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:  # noqa: D102
-        return pointwise.softplus_backward(grad_outputs[0].contiguous(), *ctx.saved_tensors), None
 
 
 def softplus_inverse(sigma: float) -> float:
     """Return the rho for which softplus gives ``sigma`` (> 0)."""
     return sigma + math.log(-math.expm1(-sigma))
-
-
-def differentiable_sigma(rho: Tensor, sigma: Tensor) -> Tensor:
-    """Return ``sigma``, the known value of softplus(rho), as a function of ``rho`` for autograd."""
-    value: Tensor = _Softplus.apply(rho, sigma)  # type: ignore[no-untyped-call]
-    return value
 
 
 def uniform_rows(

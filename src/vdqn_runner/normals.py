@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from vdqn_runner import kernels
-from vdqn_runner.pointwise import box_muller
+from vdqn_runner.passes import box_muller
 from vdqn_runner.streams import Purpose
 
 LANES = 8

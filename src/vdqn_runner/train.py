@@ -5,6 +5,7 @@ the batch. Nothing a seed computes or draws depends on the other seeds, so its l
 bytes whichever seeds train beside it.
 """
 
+import gc
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from vdqn_runner.algos import make_algorithm
 from vdqn_runner.algos.base import Batch, Clock, Context
 from vdqn_runner.config import RunConfig
 from vdqn_runner.envs import make_envs
-from vdqn_runner.nets import Layout
+from vdqn_runner.layout import Layout
 from vdqn_runner.progress import Progress
 from vdqn_runner.replay import Transitions, UniformReplay
 from vdqn_runner.runs.interrupt import Interrupt
@@ -255,6 +256,9 @@ def train(
     steps = retired = 0
     label = f"{config.algo.name} on {batch.envs.spec.label}"
     progress = Progress(len(runs) * config.episodes, int(batch.episodes.sum()), config.quiet, label)
+    # What exists by now stays: the collector need not look through it again and again.
+    gc.collect()
+    gc.freeze()
     try:
         while live:
             batch.begin_episodes()
@@ -275,6 +279,7 @@ def train(
                     run.checkpoint(batch.state(row), batch.step, batch.algo.learner.updates)
                 interrupt.check()
     finally:
+        gc.unfreeze()
         progress.close()
         batch.envs.close()
 

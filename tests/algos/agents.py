@@ -7,14 +7,16 @@ from torch.distributions import Normal
 from vdqn_runner.algos import make_algorithm
 from vdqn_runner.algos.base import Batch, Clock, Context
 from vdqn_runner.config import build
-from vdqn_runner.nets import Layout
-from vdqn_runner.pointwise import softplus
+from vdqn_runner.layout import Layout
+from vdqn_runner.passes import softplus
 
 SIZES = (3, 6, 5, 2)
 
 
 def agent(name, seeds=(0,), sizes=SIZES, gamma=0.9, **settings):
-    config = build({"episodes": 1, "env": {"kind": "chain", "n": 5}, "algo": settings | {"name": name}})
+    config = build(
+        {"episodes": 1, "env": {"kind": "chain", "n": 5}, "algo": settings | {"name": name}}
+    )
     return make_algorithm(config.algo, Context(list(seeds), Layout(sizes), gamma))
 
 
@@ -73,7 +75,9 @@ def gradients(algo, batch, at=None):
     """The gradient of the sum of all seeds' losses, by name."""
     loss = algo.loss(batch, at or clock(len(batch.obs)))
     online = algo.learner.online
-    return dict(zip(online, torch.autograd.grad(loss.total.sum(), list(online.values())), strict=True))
+    return dict(
+        zip(online, torch.autograd.grad(loss.total.sum(), list(online.values())), strict=True)
+    )
 
 
 def unpacked(layout, row):
@@ -114,8 +118,10 @@ def sampled_errors(layout, online, target, batch, gamma, count, per_tuple, seed=
     def q(rows, x, own):
         theta = Normal(*rows).rsample((count, size if own else 1))
         x = x[0].expand(count, size, -1)
-        return plain_q(layout, theta, x.unsqueeze(2)).squeeze(2) if own else plain_q(
-            layout, theta.squeeze(1), x
+        return (
+            plain_q(layout, theta, x.unsqueeze(2)).squeeze(2)
+            if own
+            else plain_q(layout, theta.squeeze(1), x)
         )
 
     with torch.no_grad():

@@ -6,7 +6,7 @@ import torch
 from agents import SIZES, agent, clock, gradients, minibatch, normal, pick, plain_q
 from scipy import stats
 
-from vdqn_runner.nets import Layout
+from vdqn_runner.layout import Layout
 
 LAYOUT = Layout(SIZES)
 
@@ -56,7 +56,10 @@ def test_reports_the_squared_bellman_error_whatever_the_loss(name):
     torch.testing.assert_close(reported["bellman_error"].double(), expected, rtol=1e-5, atol=1e-6)
     q = torch.stack(
         [
-            pick(plain_q(LAYOUT, algo.learner.online["theta"].detach()[k], batch.obs[k]), batch.action[k])
+            pick(
+                plain_q(LAYOUT, algo.learner.online["theta"].detach()[k], batch.obs[k]),
+                batch.action[k],
+            )
             for k in range(2)
         ]
     )

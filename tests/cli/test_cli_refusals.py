@@ -55,7 +55,7 @@ WRONG: list[tuple[str, list[str]]] = [
     ("episodes=0", ["episodes=0", "from 1 up"]),
     ("seed=-1", ["seed=-1", "from 0"]),
     ("n_seeds=1.5", ["n_seeds=1.5", "a whole number"]),
-    ("device=gpu", ["device='gpu'", "cpu, cuda"]),
+    ("device=gpu", ["device='gpu'", "cpu"]),
     ("name=../x", ["name='../x'", "letters"]),
     ("out=../x", ["out='../x'", "without '..'"]),
     ("quiet=1", ["quiet=1", "true or false"]),

@@ -36,10 +36,10 @@ def test_quiet(flag: str, empty: Path, trained: list[RunConfig]) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "-m algo=vdqn,dqn env.n=5,6,7",
-        "algo=vdqn,dqn -m env.n=5,6,7",
-        "algo=vdqn,dqn env.n=5,6,7 --multirun",
-        "'algo=choice(vdqn,dqn)' 'env.n=range(5,8)' hydra.mode=MULTIRUN",
+        "-m algo=vdqn,dqn env.n=5,6",
+        "algo=vdqn,dqn -m env.n=5,6",
+        "algo=vdqn,dqn env.n=5,6 --multirun",
+        "'algo=choice(vdqn,dqn)' 'env.n=range(5,7)' hydra.mode=MULTIRUN",
     ],
 )
 def test_a_sweep_is_the_product_of_its_values(
@@ -47,7 +47,7 @@ def test_a_sweep_is_the_product_of_its_values(
 ) -> None:
     assert main(shlex.split(line)) == 0
     got = [(config.algo.name, getattr(config.env, "n", None)) for config in trained]
-    assert got == list(product(["vdqn", "dqn"], [5, 6, 7]))
+    assert got == list(product(["vdqn", "dqn"], [5, 6]))
 
 
 def test_swept_numbers_and_schedules_keep_their_types(
@@ -65,7 +65,7 @@ def test_experiment_file_brings_its_own_sweep_and_yields_to_the_command(
     got = [(config.algo.name, getattr(config.env, "n", None)) for config in trained]
     assert got == list(product(["dqn", "vdqn"], [5, 10]))
     assert {(config.name, config.n_seeds, config.episodes) for config in trained} == {
-        ("quick_chain", 2, 300)
+        ("quick_chain", 2, 200)
     }
 
 

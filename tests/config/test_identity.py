@@ -13,7 +13,7 @@ from vdqn_runner.config import build, identity, identity_mapping
 
 CIRCUMSTANCES = st.fixed_dictionaries(
     {
-        "device": st.sampled_from(["cpu", "cuda"]),
+        "device": st.sampled_from(["cpu"]),
         "threads": st.integers(1, 64),
         "seed": st.integers(0, 2**31),
         "n_seeds": st.integers(1, 100),

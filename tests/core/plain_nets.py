@@ -26,13 +26,18 @@ def plain_mlp(layout, row, x):
 
 
 def plain_gaussian_mlp(layout, mu, sigma, x, eps):
-    """Q-values [B, A] of one seed by local reparameterisation, ``eps`` [B, out] a layer."""
+    """Q-values [B, A] of one seed by local reparameterisation.
+
+    ``eps`` holds [B, out] normals for each layer, one layer after another.
+    """
     h = x.double()
+    counts = [len(x) * n_out for n_out in layout.sizes[1:]]
+    noise = eps[: sum(counts)].double().split(counts)
     means, scales = parameters(layout, mu), parameters(layout, sigma)
     for i, ((m_w, m_b), (s_w, s_b)) in enumerate(zip(means, scales, strict=True)):
         mean = h @ m_w + m_b
         variance = h.square() @ s_w.square() + s_b.square()
-        h = mean + variance.sqrt() * eps[i].double()
+        h = mean + variance.sqrt() * noise[i].reshape(mean.shape)
         if i < len(means) - 1:
             h = torch.relu(h)
     return h

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from vdqn_runner import kernels, pointwise
+from vdqn_runner import kernels, passes
+from vdqn_runner.layout import Layout
 from vdqn_runner.normals import NormalStreams
 from vdqn_runner.streams import Purpose
 
@@ -48,46 +49,56 @@ def test_normals(monkeypatch):
 def test_softplus(monkeypatch):
     rho = torch.cat([torch.linspace(-60, 60, S * P - 8), torch.tensor([-1e4, -88.0, -87.0, 0.0])])
     rho = torch.cat([rho, torch.tensor([-1e-6, 1e-6, 88.0, 1e4])]).reshape(S, P)
-    close(both(monkeypatch, pointwise.softplus, rho), atol=0.0)
-    close(both(monkeypatch, pointwise.softplus_backward, normal(S, P), rho), atol=1e-37)
+    close(both(monkeypatch, passes.softplus, rho), atol=0.0)
 
 
 def test_log_sum(monkeypatch):
     sigma = torch.exp(normal(S, P) * 20.0).clamp(1e-30, 1e30)
     mask = (normal(P, seed=1) > 0).float()
-    close(both(monkeypatch, pointwise.log_sum, sigma, mask), rtol=1e-5, atol=1e-4)
-    close(both(monkeypatch, pointwise.log_sum_backward, normal(S, seed=2), sigma, mask), atol=0.0)
+    close(both(monkeypatch, passes.log_sum, sigma, mask), rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("relu", [True, False])
-@pytest.mark.parametrize("units", [1, 7, 100])
-def test_gaussian_layer(monkeypatch, relu, units):
-    mean, variance = normal(S, 5, units), normal(S, 5, units, seed=1).square()
-    wide = normal(S, 5 * units + 13, seed=2)
-    eps = wide.as_strided((S, 5, units), (wide.stride(0), units, 1), 3)
-
-    def run(mean, variance):
-        return pointwise.gaussian_layer(mean, variance, eps, relu)
-
-    close(both(monkeypatch, run, mean, variance), atol=1e-6)
+def test_rho_gradient(monkeypatch):
+    rho = torch.linspace(-50.0, 50.0, S * P).reshape(S, P)
+    mask = (normal(P, seed=1) > 0).float()
+    sigma = torch.nn.functional.softplus(rho)
+    arguments = (normal(S, P, seed=2), normal(S, seed=3), sigma, rho, mask)
+    close(both(monkeypatch, passes.rho_gradient, *arguments), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("units", [1, 7, 100])
-def test_gaussian_backward(monkeypatch, units):
-    grad, through = normal(S, 5, units), normal(S, 5, units, seed=1)
-    h, std = normal(S, 5, units, seed=2).relu(), normal(S, 5, units, seed=3).abs()
-    std[0, 0, 0] = 0.0
-    wide = normal(S, 5 * units + 13, seed=4)
-    eps = wide.as_strided((S, 5, units), (wide.stride(0), units, 1), 3)
+NETS = [[1, 1, 1], [4, 3], [3, 5, 2], [17, 16, 48, 3], [2, 49, 15, 100, 33], [50, 100, 100, 2]]
 
-    def variance(grad, std):
-        return pointwise.gaussian_variance(grad, eps, std)
 
-    def inputs(grad, through, h):
-        return pointwise.gaussian_input(grad.clone(), through, h)
+@pytest.mark.parametrize("sizes", NETS)
+@pytest.mark.parametrize("batch", [1, 7, 8, 64])
+def test_mlp(monkeypatch, sizes, batch):
+    layout = Layout(sizes)
+    rows, x = 0.2 * normal(S, layout.length), normal(S, batch, sizes[0], seed=1)
+    grad_q = normal(S, batch, sizes[-1], seed=2)
 
-    close(both(monkeypatch, variance, grad, std), rtol=1e-5)
-    close(both(monkeypatch, inputs, grad, through, h), atol=1e-6)
+    def run(rows, x, grad_q):
+        q, saved = passes.mlp_forward(layout, rows, x)
+        return torch.cat(
+            [q.reshape(-1), passes.mlp_backward(layout, rows, x, saved, grad_q).reshape(-1)]
+        )
+
+    close(both(monkeypatch, run, rows, x, grad_q), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("sizes", NETS)
+@pytest.mark.parametrize("batch", [1, 7, 8, 64])
+def test_gaussian(monkeypatch, sizes, batch):
+    layout = Layout(sizes)
+    mu, variance = normal(S, layout.length) * 0.1, normal(S, layout.length, seed=1).square() * 0.1
+    x, grad_q = normal(S, batch, sizes[0], seed=2), normal(S, batch, sizes[-1], seed=3)
+    eps = normal(S, batch * layout.n_units, seed=4)
+
+    def run(mu, variance, x, eps, grad_q):
+        q, saved = passes.gaussian_forward(layout, mu, variance, x, eps)
+        grads = passes.gaussian_backward(layout, mu, variance, x, eps, saved, grad_q)
+        return torch.cat([q.reshape(-1), *(grad.reshape(-1) for grad in grads)])
+
+    close(both(monkeypatch, run, mu, variance, x, eps, grad_q), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("step", [1, 2, 1000])
@@ -96,4 +107,4 @@ def test_adam(monkeypatch, step):
     first, second = normal(S, P, seed=2), normal(S, P, seed=3).square()
     lr = np.array([1e-3, 1e-1, 0.0])
     arguments = (rows, gradient, first, second, lr, (0.9, 0.999), 1e-8, step)
-    close(both(monkeypatch, pointwise.adam, *arguments), rtol=1e-5, atol=1e-6)
+    close(both(monkeypatch, passes.adam, *arguments), rtol=1e-5, atol=1e-6)

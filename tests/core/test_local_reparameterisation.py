@@ -10,7 +10,8 @@ import torch
 from plain_nets import parameters
 from scipy import stats
 
-from vdqn_runner.nets import Layout, gaussian_mlp
+from vdqn_runner.layout import Layout
+from vdqn_runner.nets import gaussian_mlp
 from vdqn_runner.normals import NormalStreams
 from vdqn_runner.streams import Purpose
 
@@ -42,7 +43,7 @@ def local(seed=0):
     mu, sigma = posterior()
     draws = NormalStreams.of([seed], Purpose.UPDATE_NOISE).draw(2 * M * LAYOUT.n_units)
     x = X.repeat(M, 1)[None]
-    q = gaussian_mlp(mu, sigma, LAYOUT, x, LAYOUT.split_units(draws, 2 * M))
+    q = gaussian_mlp(mu, sigma, LAYOUT, x, draws)
     return q[0].reshape(M, 2, 2).double().numpy()
 
 
@@ -116,9 +117,7 @@ def test_one_theta_for_both_tuples_would_be_seen():
 
 def test_noise_in_fewer_layers_would_be_seen(q_explicit):
     mu, sigma = posterior()
-    eps = LAYOUT.split_units(
-        NormalStreams.of([0], Purpose.UPDATE_NOISE).draw(2 * M * LAYOUT.n_units), 2 * M
-    )
-    eps[0] = torch.zeros_like(eps[0])
+    eps = NormalStreams.of([0], Purpose.UPDATE_NOISE).draw(2 * M * LAYOUT.n_units)
+    LAYOUT.split_units(eps, 2 * M)[0].zero_()
     q = gaussian_mlp(mu, sigma, LAYOUT, X.repeat(M, 1)[None], eps)[0].reshape(M, 2, 2).numpy()
     assert stats.ks_2samp(q[:, 0, 0], q_explicit[:, 0, 0]).pvalue < 1e-6

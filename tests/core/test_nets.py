@@ -11,9 +11,10 @@ from plain_nets import parameters, plain_gaussian_mlp, plain_mlp
 from scipy import stats
 from torch.distributions import Normal
 
+from vdqn_runner.layout import Layout
 from vdqn_runner.nets import (
-    Layout,
-    differentiable_sigma,
+    Gaussian,
+    Posterior,
     entropy,
     gaussian_mlp,
     mlp,
@@ -21,7 +22,7 @@ from vdqn_runner.nets import (
     softplus_inverse,
     uniform_rows,
 )
-from vdqn_runner.pointwise import SMALLEST_SIGMA, softplus
+from vdqn_runner.passes import SMALLEST_SIGMA, softplus
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -40,7 +41,7 @@ def case(sizes):
     mu = normal(S, layout.length, seed=1, scale=0.5)
     sigma = normal(S, layout.length, seed=2, scale=0.3).abs() + 0.05
     x = normal(S, B, sizes[0], seed=3)
-    eps = [normal(S, B, n, seed=4 + i) for i, n in enumerate(sizes[1:])]
+    eps = normal(S, B * layout.n_units, seed=4)
     return layout, mu, sigma, x, eps, normal(S, B, sizes[-1], seed=99)
 
 
@@ -52,13 +53,13 @@ def test_layout_gives_each_parameter_a_place_of_its_own(sizes):
     count = sum(a * b + b for a, b in zip(sizes[:-1], sizes[1:], strict=True))
     assert layout.n_parameters == count
     assert layout.n_units == sum(sizes[1:])
-    assert layout.mask().sum() == count
+    assert layout.mask.sum() == count
     rows = torch.zeros(2, layout.length)
     for number, layer in enumerate(layout.layers(rows), start=1):
         assert (layer.weight == 0).all() and (layer.bias == 0).all()
         layer.weight.fill_(number)
         layer.bias.fill_(-number)
-    assert ((rows != 0) == layout.mask().bool()).all()
+    assert ((rows != 0) == layout.mask.bool()).all()
 
 
 def test_layers_are_views_of_each_seeds_row():
@@ -102,7 +103,7 @@ def test_mlp_and_its_gradient_are_those_of_the_formula(sizes):
     (plain_grad,) = torch.autograd.grad((plain_q * weights).sum(), plain_rows)
     torch.testing.assert_close(q.double(), plain_q, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(grad.double(), plain_grad, rtol=1e-3, atol=1e-3)
-    assert (grad[:, layout.mask() == 0] == 0).all()
+    assert (grad[:, layout.mask == 0] == 0).all()
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -113,16 +114,13 @@ def test_gaussian_mlp_and_its_gradient_are_those_of_the_formula(sizes):
     grads = torch.autograd.grad((q * weights).sum(), leaves)
     plain = [leaf.detach().double().requires_grad_() for leaf in leaves]
     plain_q = torch.stack(
-        [
-            plain_gaussian_mlp(layout, plain[0][k], plain[1][k], x[k], [e[k] for e in eps])
-            for k in range(S)
-        ]
+        [plain_gaussian_mlp(layout, plain[0][k], plain[1][k], x[k], eps[k]) for k in range(S)]
     )
     plain_grads = torch.autograd.grad((plain_q * weights).sum(), plain)
     torch.testing.assert_close(q.double(), plain_q, rtol=1e-4, atol=1e-4)
     for grad, plain_grad in zip(grads, plain_grads, strict=True):
         torch.testing.assert_close(grad.double(), plain_grad, rtol=1e-3, atol=1e-3)
-        assert (grad[:, layout.mask() == 0] == 0).all()
+        assert (grad[:, layout.mask == 0] == 0).all()
 
 
 def away_from_kinks(layout):
@@ -137,7 +135,7 @@ def away_from_kinks(layout):
         layer.bias.copy_(signs[:, :, : layer.bias.shape[2]])
     sigma = normal(S, layout.length, seed=2, scale=0.1 / max(sizes)).abs() + 0.02
     x = normal(S, B, sizes[0], seed=3).clamp(-1, 1)
-    eps = [normal(S, B, n, seed=4 + i).clamp(-1, 1) for i, n in enumerate(sizes[1:])]
+    eps = normal(S, B * layout.n_units, seed=4).clamp(-1, 1)
     return mu, sigma, x, eps, normal(S, B, sizes[-1], seed=99)
 
 
@@ -212,17 +210,15 @@ def test_a_seeds_bits_do_not_depend_on_the_seeds_beside_it(sizes, batch):
     mu = normal(7, layout.length, seed=1, scale=0.2)
     rho = normal(7, layout.length, seed=2)
     x, weights = normal(7, batch, sizes[0], seed=3), normal(7, batch, sizes[-1], seed=9)
-    eps = [normal(7, batch, n, seed=4 + i) for i, n in enumerate(sizes[1:])]
+    eps = normal(7, batch * layout.n_units + 5, seed=4)
 
     def everything(seeds):
         m = mu[seeds].clone().requires_grad_()
         r = rho[seeds].clone().requires_grad_()
-        sigma = differentiable_sigma(r, softplus(r.detach()))
-        noise = [e[seeds].clone() for e in eps]
-        q = gaussian_mlp(m, sigma, layout, x[seeds].clone(), noise)
-        h = entropy(sigma, layout.mask())
-        plain = mlp(m, layout, x[seeds].clone())
-        total = ((q * weights[seeds]).sum() + (plain * weights[seeds]).sum()) - h.sum()
+        own_x, own_eps = x[seeds].clone(), eps[seeds].clone()
+        q, h = Posterior(layout, m, r).q_and_entropy(own_x, own_eps)
+        plain = mlp(m, layout, own_x)
+        total = ((q + plain) * weights[seeds]).sum() - h.sum()
         return [q.detach(), plain.detach(), h.detach(), *torch.autograd.grad(total, [m, r])]
 
     whole = everything(list(range(7)))
@@ -246,22 +242,12 @@ def test_softplus_inverse(sigma):
     assert np.logaddexp(0.0, rho) == pytest.approx(sigma, rel=1e-6)
 
 
-def test_sigma_has_the_gradient_of_softplus():
-    rho = torch.linspace(-30.0, 30.0, 256).reshape(1, 256).requires_grad_()
-    sigma = differentiable_sigma(rho, softplus(rho.detach()))
-    assert torch.equal(sigma.detach(), softplus(rho.detach()))
-    weights = normal(1, 256, seed=8)
-    (grad,) = torch.autograd.grad((sigma * weights).sum(), rho)
-    expected = weights.double() / (1.0 + torch.exp(-rho.detach().double()))
-    torch.testing.assert_close(grad.double(), expected, rtol=1e-5, atol=0.0)
-
-
 @pytest.mark.parametrize("sizes", SIZES)
 def test_entropy_is_that_of_normals_up_to_the_constant(sizes):
     layout = Layout(sizes)
     sigma = normal(S, layout.length, seed=2).abs() + 1e-3
     constant = layout.n_parameters / 2.0 * math.log(2.0 * math.pi * math.e)
-    h = entropy(sigma, layout.mask())
+    h = entropy(sigma, layout)
     for seed in range(S):
         expected = sum(
             Normal(torch.zeros_like(part), part).entropy().sum()
@@ -273,16 +259,62 @@ def test_entropy_is_that_of_normals_up_to_the_constant(sizes):
 
 def test_entropy_leaves_padding_out():
     layout = Layout([3, 5, 2])
-    padding = layout.mask() == 0
+    padding = layout.mask == 0
     assert padding.any()
     sigma = normal(S, layout.length, seed=2).abs() + 0.1
     changed = sigma.clone()
     changed[:, padding] = 123.0
-    assert torch.equal(entropy(sigma, layout.mask()), entropy(changed, layout.mask()))
+    assert torch.equal(entropy(sigma, layout), entropy(changed, layout))
     leaf = changed.requires_grad_()
-    (grad,) = torch.autograd.grad(entropy(leaf, layout.mask()).sum(), leaf)
+    (grad,) = torch.autograd.grad(entropy(leaf, layout).sum(), leaf)
     assert (grad[:, padding] == 0).all()
     torch.testing.assert_close(grad[:, ~padding], 1.0 / changed.detach()[:, ~padding])
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_posterior_is_gaussian_mlp_and_entropy_of_softplus(sizes):
+    layout, mu, _, x, eps, weights = case(sizes)
+    rho = normal(S, layout.length, seed=6, scale=2.0).requires_grad_()
+    mu.requires_grad_()
+    posterior = Posterior(layout, mu, rho)
+    q, h = posterior.q_and_entropy(x, eps)
+    grads = torch.autograd.grad((q * weights).sum() - 0.7 * h.sum(), [mu, rho])
+
+    plain = [row.detach().double().requires_grad_() for row in (mu, rho)]
+    sigma = torch.log1p(torch.exp(plain[1]))
+    plain_q = torch.stack(
+        [plain_gaussian_mlp(layout, plain[0][k], sigma[k], x[k], eps[k]) for k in range(S)]
+    )
+    plain_h = (sigma.log() * layout.mask).sum(dim=1)
+    plain_grads = torch.autograd.grad((plain_q * weights).sum() - 0.7 * plain_h.sum(), plain)
+    torch.testing.assert_close(q.double(), plain_q, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(h.double(), plain_h, rtol=1e-4, atol=1e-3)
+    for grad, plain_grad in zip(grads, plain_grads, strict=True):
+        torch.testing.assert_close(grad.double(), plain_grad, rtol=1e-3, atol=1e-3)
+        assert (grad[:, layout.mask == 0] == 0).all()
+
+
+def test_gaussian_gives_the_values_of_gaussian_mlp():
+    layout, mu, sigma, x, eps, _ = case([7, 20, 33, 4])
+    q = Gaussian(layout, mu.requires_grad_(), sigma).q(x, eps)
+    assert not q.requires_grad
+    assert torch.equal(q, gaussian_mlp(mu, sigma, layout, x, eps).detach())
+
+
+def test_noise_may_be_a_part_of_a_wider_block():
+    layout, mu, sigma, x, eps, weights = case([7, 20, 33, 4])
+    block = normal(S, 3 * eps.shape[1] + 11, seed=12)
+    block[:, 17 : 17 + eps.shape[1]] = eps
+    part = block[:, 17 : 17 + eps.shape[1]]
+    leaves = [mu.requires_grad_(), sigma.requires_grad_()]
+    whole, cut = (gaussian_mlp(*leaves, layout, x, noise) for noise in (eps, part))
+    assert torch.equal(whole, cut)
+    for one, two in zip(
+        torch.autograd.grad((whole * weights).sum(), leaves),
+        torch.autograd.grad((cut * weights).sum(), leaves),
+        strict=True,
+    ):
+        assert torch.equal(one, two)
 
 
 @pytest.mark.parametrize("rho", [-1000.0, -100.0, -50.0, 50.0, 100.0])
@@ -290,12 +322,10 @@ def test_rho_far_out_is_finite_in_value_and_gradient(rho):
     layout = Layout([3, 5, 2])
     leaf = torch.full((2, layout.length), rho).requires_grad_()
     mu = normal(2, layout.length, seed=1).requires_grad_()
-    sigma = differentiable_sigma(leaf, softplus(leaf.detach()))
-    assert (sigma >= SMALLEST_SIGMA).all()
-    h = entropy(sigma, layout.mask())
-    eps = [normal(2, B, n, seed=4) for n in (5, 2)]
-    q = gaussian_mlp(mu, sigma, layout, normal(2, B, 3, seed=3), eps)
-    for value in (sigma, h, q):
+    assert (softplus(leaf.detach()) >= SMALLEST_SIGMA).all()
+    eps = normal(2, B * layout.n_units, seed=4)
+    q, h = Posterior(layout, mu, leaf).q_and_entropy(normal(2, B, 3, seed=3), eps)
+    for value in (h, q):
         assert torch.isfinite(value).all()
     for grad in torch.autograd.grad(q.square().sum() - h.sum(), [mu, leaf]):
         assert torch.isfinite(grad).all()
@@ -306,9 +336,10 @@ def test_gradient_of_the_entropy_by_rho(rho, slope):
     """d log softplus(rho) / d rho: towards 1 far left, sigmoid(0) / log 2, and 1 / rho far right."""
     layout = Layout([3, 5, 2])
     leaf = torch.full((1, layout.length), rho).requires_grad_()
-    h = entropy(differentiable_sigma(leaf, softplus(leaf.detach())), layout.mask())
+    mu, x = torch.zeros(1, layout.length), torch.zeros(1, 1, 3)
+    _, h = Posterior(layout, mu, leaf).q_and_entropy(x, torch.zeros(1, layout.n_units))
     (grad,) = torch.autograd.grad(h.sum(), leaf)
-    expected = slope * layout.mask()
+    expected = slope * layout.mask
     torch.testing.assert_close(grad[0], expected, rtol=1e-5, atol=0.0)
 
 
@@ -318,12 +349,12 @@ def test_gradient_of_the_entropy_by_rho(rho, slope):
 def test_uniform_rows_have_the_bounds_of_their_layer():
     layout = Layout([50, 100, 40])
     rows = uniform_rows(layout, [3, 4], lambda n: (3.0 / n) ** 0.5, lambda n: 2.0 * n**-0.5)
-    assert (rows[:, layout.mask() == 0] == 0).all()
+    assert (rows[:, layout.mask == 0] == 0).all()
     for layer, (n_in, _) in zip(layout.layers(rows), layout.shapes, strict=True):
         for values, bound in [(layer.weight, (3.0 / n_in) ** 0.5), (layer.bias, 2.0 * n_in**-0.5)]:
             flat = values.numpy().ravel()
             assert stats.kstest(flat, "uniform", args=(-bound, 2.0 * bound)).pvalue > 1e-3
-    assert np.corrcoef(rows.numpy()[:, layout.mask().bool().numpy()])[0, 1] < 0.1
+    assert np.corrcoef(rows.numpy()[:, layout.mask.bool().numpy()])[0, 1] < 0.1
 
 
 def test_a_seeds_first_row_is_its_own():
@@ -337,7 +368,7 @@ def test_a_seeds_first_row_is_its_own():
 def test_rows_by_fan_in_fill_everything_but_padding():
     layout = Layout([4, 9, 2])
     rows = rows_by_fan_in(layout, 2, lambda n: 1.0 / n)
-    assert (rows[:, layout.mask() == 0] == 0).all()
+    assert (rows[:, layout.mask == 0] == 0).all()
     for layer, n_in in zip(layout.layers(rows), (4, 9), strict=True):
         assert (layer.weight == 1.0 / np.float32(n_in)).all()
         assert (layer.bias == 1.0 / np.float32(n_in)).all()

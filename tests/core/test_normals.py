@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from vdqn_runner.normals import LANES, NormalBlocks, NormalStreams
-from vdqn_runner.pointwise import box_muller
+from vdqn_runner.passes import box_muller
 from vdqn_runner.streams import Purpose
 
 pytestmark = pytest.mark.usefixtures("engine")

@@ -105,3 +105,15 @@ def test_a_seeds_value_has_the_same_bits_beside_any_others(schedule, episodes):
     together = value_at(schedule, 0, np.array(episodes))
     alone = [value_at(schedule, 0, np.array([e]))[0] for e in episodes]
     assert together.tolist() == alone
+
+
+@pytest.mark.parametrize("unit", ["steps", "episodes"])
+def test_values_are_the_callers_to_keep(unit):
+    for schedule in (
+        ConstantSchedule(value=0.3),
+        LinearSchedule(start=1.0, end=0.1, duration=90, unit=unit),
+        ExponentialSchedule(start=1.0, end=0.1, duration=90, unit=unit),
+        PiecewiseSchedule(points=((1, 0.3), (9, 0.001)), unit=unit),
+    ):
+        value = value_at(schedule, 3, np.array([1, 2]))
+        assert value.shape == (2,) and value.dtype == np.float64 and value.flags.writeable

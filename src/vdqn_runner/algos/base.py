@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from torch import Tensor
 
+from vdqn_runner.layout import Layout
 from vdqn_runner.learner import Learner
-from vdqn_runner.nets import Layout
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from vdqn_runner.algos.base import Batch, Clock, Context, Loss
 from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
 from vdqn_runner.config import DQNConfig
 from vdqn_runner.learner import Learner
-from vdqn_runner.nets import mlp, uniform_rows
+from vdqn_runner.nets import mlp, mlp_values, uniform_rows
 from vdqn_runner.schedules import value_at
 from vdqn_runner.streams import Purpose, UniformBlocks
 
@@ -35,26 +35,25 @@ class DQN:
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """With probability epsilon any action, else a_t = argmax_a Q_theta(s_t, a)."""
-        with torch.no_grad():
-            best = greedy(mlp(self.learner.online["theta"], self._layout, obs)).numpy()
+        q = mlp_values(self.learner.online["theta"], self._layout, obs)
         chance, pick = self._acting.draw().T
         explore = chance < value_at(self._config.epsilon, clock.step, clock.episodes)
-        return np.where(explore, (pick * self._layout.sizes[-1]).astype(np.int64), best)
+        anything = (pick * self._layout.sizes[-1]).astype(np.int64)
+        return np.where(explore, anything, greedy(q).numpy())
 
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """Paper eq. (3): the mean over the minibatch of (Q_theta(s_j, a_j) - d_j)^2, or Huber."""
-        with torch.no_grad():
-            q_next = mlp(self.learner.target["theta"], self._layout, batch.next_obs)
-            d = bellman_target(batch, q_next, self._context.gamma)
+        q_next = mlp_values(self.learner.target["theta"], self._layout, batch.next_obs)
+        d = bellman_target(batch, q_next, self._context.gamma)
         q = q_of_action(mlp(self.learner.online["theta"], self._layout, batch.obs), batch.action)
-        squared = (q - d).square()
+        bellman = (q - d).square().mean(dim=1)
         if self._config.loss == "mse":
-            total = squared.mean(dim=1)
+            total = bellman
         else:
             total = torch.nn.functional.huber_loss(q, d, reduction="none").mean(dim=1)
         reported = {
             "loss": total,
-            "bellman_error": squared.mean(dim=1),
+            "bellman_error": bellman,
             "q_mean": q.mean(dim=1),
         }
         return Loss(total, {name: value.detach() for name, value in reported.items()})

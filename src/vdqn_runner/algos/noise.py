@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from vdqn_runner.algos.base import Clock, Context
-from vdqn_runner.nets import Gaussian, Layout, gaussian_mlp, mlp
+from vdqn_runner.layout import Layout
+from vdqn_runner.nets import Gaussian, mlp_values
 from vdqn_runner.normals import NormalBlocks, NormalStreams
 from vdqn_runner.streams import Purpose
 
@@ -58,10 +59,10 @@ class Factorised:
 class ActingNoise(Protocol):
     """Which sample of the weights acting uses."""
 
-    def begin_episodes(self, rows: np.ndarray, clock: Clock, mu: Tensor, sigma: Tensor) -> None:
+    def begin_episodes(self, rows: np.ndarray, clock: Clock, gaussian: Gaussian) -> None:
         """Note that these seeds start a new episode."""
 
-    def q(self, mu: Tensor, sigma: Tensor, obs: Tensor, gaussian: Gaussian) -> Tensor:
+    def q(self, gaussian: Gaussian, obs: Tensor) -> Tensor:
         """Return Q-values ``[S, 1, A]`` of sampled networks at ``obs`` [S, 1, obs]."""
 
     def select(self, rows: np.ndarray) -> None:
@@ -83,15 +84,12 @@ class ThetaEachStep:
         self._blocks = NormalBlocks(streams, context.layout.n_units)
 
     def begin_episodes(  # noqa: D102
-        self, rows: np.ndarray, clock: Clock, mu: Tensor, sigma: Tensor
+        self, rows: np.ndarray, clock: Clock, gaussian: Gaussian
     ) -> None:
         pass
 
-    def q(  # noqa: D102
-        self, mu: Tensor, sigma: Tensor, obs: Tensor, gaussian: Gaussian
-    ) -> Tensor:
-        eps = self._layout.split_units(self._blocks.draw(), 1)
-        return gaussian_mlp(mu, sigma, self._layout, obs, eps, gaussian)
+    def q(self, gaussian: Gaussian, obs: Tensor) -> Tensor:  # noqa: D102
+        return gaussian.q(obs, self._blocks.draw())
 
     def select(self, rows: np.ndarray) -> None:  # noqa: D102
         self._blocks.select(rows)
@@ -112,15 +110,13 @@ class FactorisedThetaEachStep:
         self._blocks = NormalBlocks(streams, self._shape.count(context.layout))
 
     def begin_episodes(  # noqa: D102
-        self, rows: np.ndarray, clock: Clock, mu: Tensor, sigma: Tensor
+        self, rows: np.ndarray, clock: Clock, gaussian: Gaussian
     ) -> None:
         pass
 
-    def q(  # noqa: D102
-        self, mu: Tensor, sigma: Tensor, obs: Tensor, gaussian: Gaussian
-    ) -> Tensor:
+    def q(self, gaussian: Gaussian, obs: Tensor) -> Tensor:  # noqa: D102
         eps = self._shape.rows(self._layout, self._blocks.draw())
-        return mlp(mu + sigma * eps, self._layout, obs)
+        return mlp_values(gaussian.mu + gaussian.sigma * eps, self._layout, obs)
 
     def select(self, rows: np.ndarray) -> None:  # noqa: D102
         self._blocks.select(rows)
@@ -144,18 +140,16 @@ class ThetaEachEpisode:
         self._theta = torch.zeros(len(self._seeds), self._layout.length)
 
     def begin_episodes(  # noqa: D102
-        self, rows: np.ndarray, clock: Clock, mu: Tensor, sigma: Tensor
+        self, rows: np.ndarray, clock: Clock, gaussian: Gaussian
     ) -> None:
         count = self._shape.count(self._layout)
         for row in rows:
             stream = NormalStreams.of([self._seeds[row]], Purpose.ACTING, int(clock.episodes[row]))
             eps = self._shape.rows(self._layout, stream.draw(count))
-            self._theta[row] = mu[row] + sigma[row] * eps[0]
+            self._theta[row] = gaussian.mu[row] + gaussian.sigma[row] * eps[0]
 
-    def q(  # noqa: D102
-        self, mu: Tensor, sigma: Tensor, obs: Tensor, gaussian: Gaussian
-    ) -> Tensor:
-        return mlp(self._theta, self._layout, obs)
+    def q(self, gaussian: Gaussian, obs: Tensor) -> Tensor:  # noqa: D102
+        return mlp_values(self._theta, self._layout, obs)
 
     def select(self, rows: np.ndarray) -> None:  # noqa: D102
         self._seeds = [self._seeds[row] for row in rows]

@@ -62,10 +62,7 @@ class NoisyNet:
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """a_t = argmax_a Q_theta(s_t, a) for a freshly drawn theta."""
-        online = self.learner.online
-        with torch.no_grad():
-            q = self._acting.q(online["mu"], online["sigma"], obs, self._gaussian)
-            return greedy(q).numpy()
+        return greedy(self._acting.q(self._gaussian, obs)).numpy()
 
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """The mean over the minibatch of (Q_theta(s_j, a_j) - d_j)^2; theta, theta^- drawn anew."""
@@ -82,21 +79,19 @@ class NoisyNet:
         """Q-values [S, B, A] under fresh noise: one draw for the minibatch, or one a tuple."""
         layout, size = self._layout, obs.shape[1]
         if self._config.theta_samples == "per_tuple":
-            eps = layout.split_units(noise.draw(size * layout.n_units), size)
+            eps = noise.draw(size * layout.n_units)
             return gaussian_mlp(rows["mu"], rows["sigma"], layout, obs, eps)
         eps_rows = self._shape.rows(layout, noise.draw(self._shape.count(layout)))
         return mlp(rows["mu"] + rows["sigma"] * eps_rows, layout, obs)
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
         """Sample theta anew where one is kept for an episode."""
-        online = self.learner.online
-        with torch.no_grad():
-            self._acting.begin_episodes(rows, clock, online["mu"], online["sigma"])
+        self._acting.begin_episodes(rows, clock, self._gaussian)
 
     def online_changed(self) -> None:
         """Recompute the variances."""
         online = self.learner.online
-        self._gaussian = Gaussian.of(self._layout, online["mu"], online["sigma"])
+        self._gaussian = Gaussian(self._layout, online["mu"], online["sigma"])
 
     def target_changed(self) -> None:
         """Nothing is derived from the target rows."""

@@ -3,7 +3,7 @@
 import numpy as np
 from torch import Tensor
 
-from vdqn_runner.nets import Layout
+from vdqn_runner.layout import Layout
 
 _QUANTILES = {"q10": 0.1, "q50": 0.5, "q90": 0.9}
 

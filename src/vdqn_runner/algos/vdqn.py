@@ -16,18 +16,8 @@ from vdqn_runner.algos.noise import ActingNoise, Independent, ThetaEachEpisode, 
 from vdqn_runner.algos.sigma_figures import sigma_figures
 from vdqn_runner.config import VDQNConfig
 from vdqn_runner.learner import Learner
-from vdqn_runner.nets import (
-    Gaussian,
-    differentiable_sigma,
-    entropy,
-    gaussian_mlp,
-    mlp,
-    rows_by_fan_in,
-    softplus_inverse,
-    uniform_rows,
-)
+from vdqn_runner.nets import Posterior, entropy, mlp, rows_by_fan_in, softplus_inverse, uniform_rows
 from vdqn_runner.normals import NormalStreams
-from vdqn_runner.pointwise import softplus
 from vdqn_runner.schedules import value_at
 from vdqn_runner.streams import Purpose
 
@@ -46,7 +36,6 @@ class VDQN:
         rho_init = softplus_inverse(config.sigma_init)
         rho = rows_by_fan_in(layout, len(seeds), lambda n_in: rho_init)
         self.learner = Learner({"mu": mu, "rho": rho}, config.optimizer)
-        self._mask = layout.mask()
         self._update_noise = NormalStreams.of(seeds, Purpose.UPDATE_NOISE)
         self._target_noise = NormalStreams.of(seeds, Purpose.TARGET_NOISE)
         self._acting: ActingNoise = (
@@ -59,9 +48,7 @@ class VDQN:
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """Lines 6 and 7: sample theta ~ q_phi, then a_t = argmax_a Q_theta(s_t, a)."""
-        with torch.no_grad():
-            q = self._acting.q(self.learner.online["mu"], self._sigma, obs, self._gaussian)
-            return greedy(q).numpy()
+        return greedy(self._acting.q(self._posterior.gaussian, obs)).numpy()
 
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """Lines 9 to 11: the KL divergence of paper eq. (6) for one minibatch.
@@ -74,11 +61,10 @@ class VDQN:
         the summed Bellman error is minimised.
         """
         d = self._targets(batch)
-        sigma = differentiable_sigma(self.learner.online["rho"], self._sigma)
-        q = q_of_action(self._sampled_q(sigma, batch.obs), batch.action)
+        q, h = self._sampled_q_and_entropy(batch.obs)
+        q = q_of_action(q, batch.action)
         error = q - d
         bellman = error.square().sum(dim=1)
-        h = entropy(sigma, self._mask)
         lam = torch.from_numpy(value_at(self._config.lam, clock.step, clock.episodes)).float()
         surrogate = bellman - lam * h
         total = surrogate / torch.where(lam > 0, lam, 1.0)
@@ -92,43 +78,34 @@ class VDQN:
         return Loss(total, {name: value.detach() for name, value in reported.items()})
 
     def _targets(self, batch: Batch) -> Tensor:
-        """Line 9 and 10: theta_j^- ~ q_phi^-, one for each tuple; d_j [S, B]."""
-        size = batch.obs.shape[1]
-        draws = self._target_noise.draw(size * self._layout.n_units)
-        eps = self._layout.split_units(draws, size)
-        mu, sigma = self.learner.target["mu"], self._target_sigma
-        with torch.no_grad():
-            q_next = gaussian_mlp(
-                mu, sigma, self._layout, batch.next_obs, eps, self._target_gaussian
-            )
-            return bellman_target(batch, q_next, self._context.gamma)
+        """Lines 9 and 10: theta_j^- ~ q_phi^-, one for each tuple; d_j [S, B]."""
+        eps = self._target_noise.draw(batch.obs.shape[1] * self._layout.n_units)
+        q_next = self._target_posterior.gaussian.q(batch.next_obs, eps)
+        return bellman_target(batch, q_next, self._context.gamma)
 
-    def _sampled_q(self, sigma: Tensor, obs: Tensor) -> Tensor:
-        """Q_theta(s_j, .) [S, B, A] for theta ~ q_phi: one for each tuple, or one for all."""
-        mu, size = self.learner.online["mu"], obs.shape[1]
+    def _sampled_q_and_entropy(self, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """Q_theta(s_j, .) [S, B, A] for theta ~ q_phi, one for each tuple or one for all; H [S]."""
+        posterior = self._posterior
         if self._config.theta_samples == "per_tuple":
-            draws = self._update_noise.draw(size * self._layout.n_units)
-            eps = self._layout.split_units(draws, size)
-            return gaussian_mlp(mu, sigma, self._layout, obs, eps, self._gaussian)
-        eps_rows = self._update_noise.draw(self._layout.length)
-        return mlp(mu + sigma * eps_rows, self._layout, obs)
+            eps = self._update_noise.draw(obs.shape[1] * self._layout.n_units)
+            return posterior.q_and_entropy(obs, eps)
+        sigma = torch.nn.functional.softplus(posterior.rho)
+        theta = posterior.mu + sigma * self._update_noise.draw(self._layout.length)
+        return mlp(theta, self._layout, obs), entropy(sigma, self._layout)
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
         """Sample theta anew where one is kept for an episode."""
-        with torch.no_grad():
-            self._acting.begin_episodes(rows, clock, self.learner.online["mu"], self._sigma)
+        self._acting.begin_episodes(rows, clock, self._posterior.gaussian)
 
     def online_changed(self) -> None:
-        """Recompute sigma and what follows from it."""
+        """Recompute what follows from phi."""
         online = self.learner.online
-        self._sigma = softplus(online["rho"].detach())
-        self._gaussian = Gaussian.of(self._layout, online["mu"], self._sigma)
+        self._posterior = Posterior(self._layout, online["mu"], online["rho"])
 
     def target_changed(self) -> None:
-        """Recompute the target's sigma and what follows from it."""
+        """Recompute what follows from phi^-."""
         target = self.learner.target
-        self._target_sigma = softplus(target["rho"])
-        self._target_gaussian = Gaussian.of(self._layout, target["mu"], self._target_sigma)
+        self._target_posterior = Posterior(self._layout, target["mu"], target["rho"])
 
     def scheduled(self, clock: Clock) -> dict[str, np.ndarray]:
         """Return lambda."""
@@ -136,7 +113,7 @@ class VDQN:
 
     def snapshot(self, row: int) -> dict[str, float]:
         """Return quantiles of sigma, by layer."""
-        return sigma_figures(self._layout, self._sigma[row])
+        return sigma_figures(self._layout, self._posterior.gaussian.sigma[row])
 
     def select(self, rows: np.ndarray) -> None:
         """Keep only these seeds."""

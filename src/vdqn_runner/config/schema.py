@@ -176,7 +176,7 @@ class RunConfig(Settings):
     )
     n_seeds: Count = Field(5, description="how many seeds train in lockstep, counted from `seed`")
     episodes: Count = Field(description="episodes of each seed: 2000 on the chain, 1000 elsewhere")
-    device: Literal["cpu", "cuda"] = Field("cpu", description="where the networks live")
+    device: Literal["cpu"] = Field("cpu", description="where the networks live")
     threads: Count = Field(1, description="threads of the numerical library")
     out: Annotated[str, StringConstraints(min_length=1)] = Field(
         "runs", description="the folder for results"

@@ -1,0 +1,100 @@
+"""Where an MLP's parameters lie inside one flat row per seed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from vdqn_runner.kernels import Net
+
+_BLOCK = 16
+_ROW = 64
+
+
+def _padded(count: int, multiple: int) -> int:
+    return -(-count // multiple) * multiple
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Views of a layer's parameters inside rows: weight ``[S, in, out]``, bias ``[S, 1, out]``."""
+
+    weight: Tensor
+    bias: Tensor
+
+
+class Layout:
+    """Where the weights and biases of an MLP lie inside a flat row.
+
+    ``sizes`` are the layer widths, inputs and outputs included: ``[obs, 100, 100, A]``. ``net``
+    is the same for the compiled kernels; ``mask`` [P] is 1 where a parameter lies, else 0.
+
+    Every row starts and every block lies on a multiple of 16 floats, and rows are a multiple of
+    64 floats long: whole vectors, so that a number is treated alike whatever lies beside it. A
+    weight's block is followed by a bias's, so that a vector may be read past a weight's last
+    column.
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = tuple(sizes)
+        self.weight_at: list[int] = []
+        self.bias_at: list[int] = []
+        end = 0
+        for n_in, n_out in self.shapes:
+            self.weight_at.append(end)
+            end += _padded(n_in * n_out, _BLOCK)
+            self.bias_at.append(end)
+            end += _padded(n_out, _BLOCK)
+        self.length = _padded(end, _ROW)
+        self.net = Net(self.sizes, self.weight_at, self.bias_at, self.length)
+        self.mask = self._mask()
+
+    @property
+    def shapes(self) -> list[tuple[int, int]]:
+        """(inputs, outputs) of each layer."""
+        return list(zip(self.sizes[:-1], self.sizes[1:], strict=True))
+
+    @property
+    def n_parameters(self) -> int:
+        """How many parameters one seed has, padding not counted."""
+        return sum(n_in * n_out + n_out for n_in, n_out in self.shapes)
+
+    @property
+    def n_units(self) -> int:
+        """How many pre-activations one forward pass has: the hidden units and the outputs."""
+        return sum(self.sizes[1:])
+
+    def layers(self, rows: Tensor) -> list[Layer]:
+        """Return views of ``rows`` [S, P], one ``Layer`` for each layer."""
+        n_seeds, length = rows.shape
+        views = []
+        for (n_in, n_out), at_w, at_b in zip(
+            self.shapes, self.weight_at, self.bias_at, strict=True
+        ):
+            offset = rows.storage_offset()
+            weight = rows.as_strided((n_seeds, n_in, n_out), (length, n_out, 1), offset + at_w)
+            bias = rows.as_strided((n_seeds, 1, n_out), (length, n_out, 1), offset + at_b)
+            views.append(Layer(weight, bias))
+        return views
+
+    def split_units(self, draws: Tensor, batch: int) -> list[Tensor]:
+        """Cut ``draws`` [S, >= batch * n_units] into one ``[S, batch, out]`` for each layer."""
+        n_seeds, length = draws.shape
+        parts = []
+        at = 0
+        for n_out in self.sizes[1:]:
+            parts.append(
+                draws.as_strided(
+                    (n_seeds, batch, n_out), (length, n_out, 1), draws.storage_offset() + at
+                )
+            )
+            at += batch * n_out
+        return parts
+
+    def _mask(self) -> Tensor:
+        mask = torch.zeros(1, self.length)
+        for layer in self.layers(mask):
+            layer.weight.fill_(1.0)
+            layer.bias.fill_(1.0)
+        return mask[0]
