@@ -15,11 +15,8 @@ static inline float as_float(int32_t i) { float f; memcpy(&f, &i, 4); return f; 
 static inline int32_t as_int(float f) { int32_t i; memcpy(&i, &f, 4); return i; }
 static inline float fma_(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
-/* log(x) for normal x > 0: x = 2^e m with m in [sqrt(1/2), sqrt(2)), polynomial in m - 1. */
-static inline float log_(float x) {
-    int32_t i = as_int(x);
-    int32_t e = (i - 0x3f3504f3) >> 23;
-    float f = as_float(i - (e << 23)) - 1.0f;
+/* log(1 + f) for |f| <= sqrt(2) - 1 */
+static inline float log_near_1(float f) {
     float s = f * f;
     float p = 7.0376836292e-2f;
     p = fma_(p, f, -1.1514610310e-1f);
@@ -30,10 +27,14 @@ static inline float log_(float x) {
     p = fma_(p, f, 2.0000714765e-1f);
     p = fma_(p, f, -2.4999993993e-1f);
     p = fma_(p, f, 3.3333331174e-1f);
-    float n = (float)e;
-    float y = fma_(p * f, s, n * -2.12194440e-4f);
-    y = fma_(-0.5f, s, y);
-    return fma_(n, 0.693359375f, f + y);
+    return f + fma_(p * f, s, -0.5f * s);
+}
+
+/* log(x) for normal x > 0: x = 2^e m with m in [sqrt(1/2), sqrt(2)) */
+static inline float log_(float x) {
+    int32_t i = as_int(x);
+    int32_t e = (i - 0x3f3504f3) >> 23;
+    return fma_((float)e, 0.69314718056f, log_near_1(as_float(i - (e << 23)) - 1.0f));
 }
 
 /* exp(x) for x <= 0; below -87 the result is that of -87. */
@@ -100,49 +101,56 @@ void vr_normals(uint64_t *lanes, float *out, long n_seeds, long n) {
     for (long s = 0; s < n_seeds; s++) normals_row(lanes + s * LANES * 4, out + s * n, n);
 }
 
-/* sigma = log(1 + exp(rho)), at least 1e-30, and its square. */
-void vr_softplus(const float *restrict rho, float *restrict sigma, float *restrict variance,
-                 long n) {
-    for (long i = 0; i < n; i++) {
-        float x = rho[i];
-        float z = exp_(x < 0.0f ? x : -x);
-        float u = 1.0f + z;
-        /* What u lost of z, times about 1 / u: it counts where z is small and u near 1. */
-        float y = fma_(z - (u - 1.0f), fma_(-0.5f, z, 1.0f), log_(u));
-        y += x > 0.0f ? x : 0.0f;
-        y = y < 1e-30f ? 1e-30f : y;
-        sigma[i] = y;
-        variance[i] = y * y;
-    }
+/* log(1 + z) for z in [0, 1]: log(1 + f) or log(2) + log(1 + f) with |f| <= sqrt(2) - 1, where f
+ * follows from z without rounding 1 + z. */
+static inline float log1p_(float z) {
+    int upper = z > 0.41421356f;
+    float f = upper ? fma_(0.5f, z, -0.5f) : z;
+    return (upper ? 0.69314718056f : 0.0f) + log_near_1(f);
 }
 
 typedef float floats __attribute__((vector_size(64)));
 typedef int32_t ints __attribute__((vector_size(64)));
 
-/* out[s] = sum_i mask_i log sigma_si (sigma normal, n in whole 64s), in 16 interleaved partial
- * sums: exponents are added up and mantissas multiplied, 16 of them to a logarithm. */
-void vr_log_sum(const float *restrict sigma, const float *restrict mask, float *restrict out,
-                long n_seeds, long n) {
+/* sum_i mask_i log sigma_i of `n` <= 256 numbers (normal floats, whole vectors): exponents are
+ * added up and mantissas multiplied, at most 16 of them to a logarithm. */
+static double log_sum(const float *sigma, const float *mask, long n) {
+    ints exponents = {0}, one = exponents + 0x3f800000;
+    floats product = (floats)one;
+    double total = 0.0;
+    for (long j = 0; j < n; j += 16) {
+        ints bits, counts;
+        memcpy(&bits, sigma + j, sizeof bits);
+        memcpy(&counts, mask + j, sizeof counts);
+        bits = (bits & (counts != 0)) | (one & (counts == 0));
+        exponents += (bits >> 23) - 127;
+        product *= (floats)((bits & 0x7fffff) | 0x3f800000);
+    }
+    for (int k = 0; k < 16; k++)
+        total += log_(product[k]) + 0.69314718055994531 * exponents[k];
+    return total;
+}
+
+/* sigma = log(1 + exp(rho)), at least 1e-30, its square, and log_sums[s] = sum_i mask_i log
+ * sigma_si; n in whole 64s. */
+void vr_softplus(const float *restrict rho, const float *restrict mask, float *restrict sigma,
+                 float *restrict variance, float *restrict log_sums, long n_seeds, long n) {
     for (long s = 0; s < n_seeds; s++) {
-        float logs[16] = {0};
-        floats product;
-        ints exponents = {0}, one = exponents + 0x3f800000;
+        const float *r = rho + s * n;
+        float *out = sigma + s * n, *squared = variance + s * n;
+        double total = 0.0;
         for (long i = 0; i < n; i += 256) {
             long end = i + 256 < n ? i + 256 : n;
-            product = (floats)one;
-            for (long j = i; j < end; j += 16) {
-                ints bits, counts;
-                memcpy(&bits, sigma + s * n + j, sizeof bits);
-                memcpy(&counts, mask + j, sizeof counts);
-                bits = (bits & (counts != 0)) | (one & (counts == 0));
-                exponents += (bits >> 23) - 127;
-                product *= (floats)((bits & 0x7fffff) | 0x3f800000);
+            for (long j = i; j < end; j++) {
+                float x = r[j];
+                float y = log1p_(exp_(x < 0.0f ? x : -x)) + (x > 0.0f ? x : 0.0f);
+                y = y < 1e-30f ? 1e-30f : y;
+                out[j] = y;
+                squared[j] = y * y;
             }
-            for (int k = 0; k < 16; k++) logs[k] += log_(product[k]);
+            total += log_sum(out + i, mask + i, end - i);
         }
-        double total = 0.0;
-        for (int k = 0; k < 16; k++) total += logs[k] + 0.69314718055994531 * exponents[k];
-        out[s] = (float)total;
+        log_sums[s] = (float)total;
     }
 }
 

@@ -44,8 +44,7 @@ _KINDS = {
 }
 _SIGNATURES = {
     "vr_normals": "ppll",
-    "vr_softplus": "pppl",
-    "vr_log_sum": "pppll",
+    "vr_softplus": "pppppll",
     "vr_mlp_forward": "ppppplli",
     "vr_mlp_backward": "pppppppll",
     "vr_gaussian_forward": "ppppppppllli",
@@ -131,18 +130,22 @@ def normals(lanes: np.ndarray, count: int) -> Tensor:
     return out
 
 
-def softplus(rho: Tensor) -> tuple[Tensor, Tensor]:
-    """Return softplus of contiguous ``rho``, at least 1e-30, and its square."""
+def softplus(rho: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return sigma = softplus of ``rho`` [S, P], at least 1e-30, its square, and ``[S]`` log sums.
+
+    The last is the sum over each row of mask * log(sigma).
+    """
     sigma, variance = torch.empty_like(rho), torch.empty_like(rho)
-    _loaded().vr_softplus(rho.data_ptr(), sigma.data_ptr(), variance.data_ptr(), rho.numel())
-    return sigma, variance
-
-
-def log_sum(sigma: Tensor, mask: Tensor) -> Tensor:
-    """Return ``[S]``: the sum of mask * log(sigma) over each row of ``sigma`` [S, P]."""
-    out = torch.empty(len(sigma))
-    _loaded().vr_log_sum(sigma.data_ptr(), mask.data_ptr(), out.data_ptr(), *sigma.shape)
-    return out
+    log_sums = torch.empty(rho.shape[0])
+    _loaded().vr_softplus(
+        rho.data_ptr(),
+        mask.data_ptr(),
+        sigma.data_ptr(),
+        variance.data_ptr(),
+        log_sums.data_ptr(),
+        *rho.shape,
+    )
+    return sigma, variance, log_sums
 
 
 class Net:

@@ -53,13 +53,14 @@ class _GaussianMLP(torch.autograd.Function):
 class _VariationalMLP(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, mu: Tensor, rho: Tensor, gaussian: "Gaussian", x: Tensor, eps: Tensor
+        ctx: Any, mu: Tensor, rho: Tensor, posterior: "Posterior", x: Tensor, eps: Tensor
     ) -> tuple[Tensor, Tensor]:
+        gaussian = posterior.gaussian
         layout, sigma, variance = gaussian.layout, gaussian.sigma, gaussian.variance
         q, saved = passes.gaussian_forward(layout, mu, variance, x, eps, keep=True)
         ctx.context = (layout, mu, variance, x, eps, saved)
         ctx.rho, ctx.sigma, ctx.mask = rho, sigma, layout.mask
-        return q, passes.log_sum(sigma, layout.mask)
+        return q, posterior.entropy.clone()
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
@@ -135,7 +136,8 @@ class Posterior:
     def __init__(self, layout: Layout, mu: Tensor, rho: Tensor) -> None:
         """``mu`` and ``rho`` are rows [S, P]; make a new one when they change."""
         self.layout, self.mu, self.rho = layout, mu, rho
-        self.gaussian = Gaussian(layout, mu, *passes.softplus(rho.detach()))
+        sigma, variance, self.entropy = passes.softplus(rho.detach(), layout.mask)
+        self.gaussian = Gaussian(layout, mu, sigma, variance)
 
     def q_and_entropy(self, x: Tensor, eps: Tensor) -> tuple[Tensor, Tensor]:
         """Return Q-values as ``gaussian_mlp`` and the entropy as ``entropy``.
@@ -143,7 +145,7 @@ class Posterior:
         Both are differentiable once with respect to mu and rho.
         """
         both: tuple[Tensor, Tensor] = _VariationalMLP.apply(  # type: ignore[no-untyped-call]
-            self.mu, self.rho, self.gaussian, x, eps
+            self.mu, self.rho, self, x, eps
         )
         return both
 

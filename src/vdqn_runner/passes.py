@@ -32,21 +32,19 @@ def box_muller(bits: Tensor) -> Tensor:
     return torch.cat([radius * torch.cos(angle), angle.sin_().mul_(radius)], dim=1)
 
 
-def softplus(rho: Tensor) -> tuple[Tensor, Tensor]:
-    """Return sigma = log(1 + exp(rho)) of ``rho`` [S, P], and its square.
+def softplus(rho: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return sigma = log(1 + exp(rho)) of ``rho`` [S, P], its square, and ``[S]`` log sums.
 
-    Sigma is at least 1e-30, so that its logarithm is finite.
+    Sigma is at least 1e-30, so that its logarithm is finite. The last is ``log_sum(sigma, mask)``.
     """
     if kernels.available():
-        return kernels.softplus(rho)
+        return kernels.softplus(rho, mask)
     sigma = torch.nn.functional.softplus(rho).clamp_min_(SMALLEST_SIGMA)
-    return sigma, sigma.square()
+    return sigma, sigma.square(), log_sum(sigma, mask)
 
 
 def log_sum(sigma: Tensor, mask: Tensor) -> Tensor:
     """Return ``[S]``: the sum over each row of ``sigma`` [S, P] of mask * log(sigma)."""
-    if kernels.available():
-        return kernels.log_sum(sigma, mask)
     # A product per seed: a plain sum over [S, P] may be cut differently for other S.
     logs = torch.log(sigma + (1.0 - mask))
     return torch.bmm(logs.unsqueeze(1), mask.expand(len(sigma), -1).unsqueeze(2)).reshape(-1)

@@ -65,9 +65,10 @@ class VDQN:
         q = q_of_action(q, batch.action)
         error = q - d
         bellman = error.square().sum(dim=1)
-        lam = torch.from_numpy(value_at(self._config.lam, clock.step, clock.episodes)).float()
-        surrogate = bellman - lam * h
-        total = surrogate / torch.where(lam > 0, lam, 1.0)
+        lam = value_at(self._config.lam, clock.step, clock.episodes)
+        surrogate = bellman - torch.from_numpy(lam.astype(np.float32)) * h
+        scale = 1.0 / np.where(lam > 0.0, lam, 1.0)
+        total = surrogate * torch.from_numpy(scale.astype(np.float32))
         reported = {
             "loss": total,
             "surrogate": surrogate,
