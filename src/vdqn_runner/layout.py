@@ -80,15 +80,11 @@ class Layout:
 
     def split_units(self, draws: Tensor, batch: int) -> list[Tensor]:
         """Cut ``draws`` [S, >= batch * n_units] into one ``[S, batch, out]`` for each layer."""
-        n_seeds, length = draws.shape
         parts = []
         at = 0
         for n_out in self.sizes[1:]:
-            parts.append(
-                draws.as_strided(
-                    (n_seeds, batch, n_out), (length, n_out, 1), draws.storage_offset() + at
-                )
-            )
+            part = draws[:, at : at + batch * n_out]
+            parts.append(part.unflatten(1, (batch, n_out)))
             at += batch * n_out
         return parts
 

@@ -75,11 +75,11 @@ class NormalBlocks:
         self._streams, self._width, self._depth = streams, width, depth
         self._n_seeds = len(streams._lanes)
         self._begin = [streams.state(row) for row in range(self._n_seeds)]
-        self._used = depth
+        self._used = 0
 
     def draw(self) -> Tensor:
         """Return the next ``[S, width]``."""
-        if self._used == self._depth:
+        if self._used in (0, self._depth):
             self._begin = [self._streams.state(row) for row in range(self._n_seeds)]
             self._block = self._streams.draw(self._width * self._depth)
             self._used = 0
@@ -92,7 +92,7 @@ class NormalBlocks:
         self._streams.select(rows)
         self._begin = [self._begin[row] for row in rows]
         self._n_seeds = len(rows)
-        if self._used < self._depth:
+        if self._used:
             self._block = self._block[torch.from_numpy(rows)]
 
     def state(self, row: int) -> dict[str, Any]:
@@ -104,6 +104,6 @@ class NormalBlocks:
         used = states[0]["used"]
         for row, state in enumerate(states):
             self._streams.load(row, state["begin"])
-        self._used = self._depth
+        self._used = 0
         for _ in range(used):
             self.draw()

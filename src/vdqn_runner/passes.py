@@ -45,9 +45,8 @@ def softplus(rho: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def log_sum(sigma: Tensor, mask: Tensor) -> Tensor:
     """Return ``[S]``: the sum over each row of ``sigma`` [S, P] of mask * log(sigma)."""
-    # A product per seed: a plain sum over [S, P] may be cut differently for other S.
-    logs = torch.log(sigma + (1.0 - mask))
-    return torch.bmm(logs.unsqueeze(1), mask.expand(len(sigma), -1).unsqueeze(2)).reshape(-1)
+    # Seed by seed: one sum over [S, P] may be cut differently for other S.
+    return torch.stack([torch.dot(logs, mask) for logs in torch.log(sigma + (1.0 - mask))])
 
 
 def mlp_forward(layout: Layout, rows: Tensor, x: Tensor, keep: bool) -> tuple[Tensor, Any]:

@@ -30,4 +30,4 @@ def value_at(schedule: AnySchedule, step: int, episodes: np.ndarray) -> np.ndarr
         assert isinstance(schedule, PiecewiseSchedule)
         times, values = zip(*schedule.points, strict=True)
         value = np.interp(time, times, values)
-    return np.broadcast_to(value, (len(episodes),))
+    return np.broadcast_to(value, (len(episodes),)).copy()

@@ -47,11 +47,11 @@ class UniformBlocks:
         self._width, self._depth = width, depth
         self._begin = [_words(g) for g in self._generators]
         self._block = np.empty((len(seeds), depth, width))
-        self._used = depth
+        self._used = 0
 
     def draw(self) -> np.ndarray:
         """Return the next ``[S, width]`` float64."""
-        if self._used == self._depth:
+        if self._used in (0, self._depth):
             self._begin = [_words(g) for g in self._generators]
             for row, g in enumerate(self._generators):
                 g.random(out=self._block[row])
@@ -76,7 +76,7 @@ class UniformBlocks:
             whole = g.bit_generator.state
             whole["state"]["state"] = np.array(state["begin"], np.uint64)
             g.bit_generator.state = whole
-        self._used = self._depth
+        self._used = 0
         for _ in range(used):
             self.draw()
 

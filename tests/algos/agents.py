@@ -8,7 +8,6 @@ from vdqn_runner.algos import make_algorithm
 from vdqn_runner.algos.base import Batch, Clock, Context
 from vdqn_runner.config import build
 from vdqn_runner.layout import Layout
-from vdqn_runner.passes import softplus
 
 SIZES = (3, 6, 5, 2)
 
@@ -68,7 +67,11 @@ def set_rows(algo, group, **values):
 def sigmas(algo, group):
     """Standard deviations of all weights."""
     rows = getattr(algo.learner, group)
-    return softplus(rows["rho"].detach()) if "rho" in rows else rows["sigma"].detach()
+    return (
+        torch.nn.functional.softplus(rows["rho"].detach())
+        if "rho" in rows
+        else rows["sigma"].detach()
+    )
 
 
 def gradients(algo, batch, at=None):

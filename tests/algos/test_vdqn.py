@@ -24,7 +24,6 @@ from scipy import stats
 from torch.distributions import Normal
 
 from vdqn_runner.layout import Layout
-from vdqn_runner.passes import softplus
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -215,7 +214,7 @@ def test_the_entropy_alone_widens_every_sigma():
     set_rows(algo, "online", mu=0.0)
     rho = algo.learner.online["rho"].detach()
     weights = LAYOUT.layers(gradients(algo, batch)["rho"])[0].weight
-    expected = -torch.sigmoid(rho) / softplus(rho)
+    expected = -torch.sigmoid(rho) / torch.nn.functional.softplus(rho)
     torch.testing.assert_close(weights, LAYOUT.layers(expected)[0].weight, rtol=1e-4, atol=0.0)
 
 

@@ -49,13 +49,31 @@ def test_normals(monkeypatch):
 def test_softplus(monkeypatch):
     rho = torch.cat([torch.linspace(-60, 60, S * P - 8), torch.tensor([-1e4, -88.0, -87.0, 0.0])])
     rho = torch.cat([rho, torch.tensor([-1e-6, 1e-6, 88.0, 1e4])]).reshape(S, P)
-    close(both(monkeypatch, passes.softplus, rho), atol=0.0)
-
-
-def test_log_sum(monkeypatch):
-    sigma = torch.exp(normal(S, P) * 20.0).clamp(1e-30, 1e30)
     mask = (normal(P, seed=1) > 0).float()
-    close(both(monkeypatch, passes.log_sum, sigma, mask), rtol=1e-5, atol=1e-4)
+    for output in range(3):
+        close(both(monkeypatch, lambda *a: passes.softplus(*a)[output], rho, mask), atol=0.0)  # noqa: B023
+
+
+@pytest.mark.parametrize("length", [64, 256, 320, 20_352])
+def test_log_sum(length):
+    rho = 4.0 * normal(S, length)
+    mask = (normal(length, seed=1) > 0).float()
+    expected = (torch.nn.functional.softplus(rho.double()).log() * mask).sum(dim=1)
+    sums = passes.softplus(rho, mask)[2]
+    torch.testing.assert_close(sums.double(), expected, rtol=1e-6, atol=1e-4)
+
+
+def test_what_is_not_kept_gives_the_same_values():
+    layout = Layout([5, 100, 100, 2])
+    mu, variance = normal(S, layout.length) * 0.1, normal(S, layout.length, seed=1).square() * 0.1
+    for batch in (64, 1, 128):
+        x, eps = normal(S, batch, 5, seed=2), normal(S, batch * layout.n_units, seed=4)
+        kept, _ = passes.gaussian_forward(layout, mu, variance, x, eps, keep=True)
+        assert torch.equal(
+            kept, passes.gaussian_forward(layout, mu, variance, x, eps, keep=False)[0]
+        )
+        kept, _ = passes.mlp_forward(layout, mu, x, keep=True)
+        assert torch.equal(kept, passes.mlp_forward(layout, mu, x, keep=False)[0])
 
 
 def test_rho_gradient(monkeypatch):
@@ -77,7 +95,7 @@ def test_mlp(monkeypatch, sizes, batch):
     grad_q = normal(S, batch, sizes[-1], seed=2)
 
     def run(rows, x, grad_q):
-        q, saved = passes.mlp_forward(layout, rows, x)
+        q, saved = passes.mlp_forward(layout, rows, x, keep=True)
         return torch.cat(
             [q.reshape(-1), passes.mlp_backward(layout, rows, x, saved, grad_q).reshape(-1)]
         )
@@ -94,7 +112,7 @@ def test_gaussian(monkeypatch, sizes, batch):
     eps = normal(S, batch * layout.n_units, seed=4)
 
     def run(mu, variance, x, eps, grad_q):
-        q, saved = passes.gaussian_forward(layout, mu, variance, x, eps)
+        q, saved = passes.gaussian_forward(layout, mu, variance, x, eps, keep=True)
         grads = passes.gaussian_backward(layout, mu, variance, x, eps, saved, grad_q)
         return torch.cat([q.reshape(-1), *(grad.reshape(-1) for grad in grads)])
 

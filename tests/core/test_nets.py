@@ -233,7 +233,7 @@ def test_a_seeds_bits_do_not_depend_on_the_seeds_beside_it(sizes, batch):
 def test_softplus_is_log_of_one_plus_exp():
     rho = torch.linspace(-60.0, 60.0, 1024).reshape(4, 256)
     expected = np.logaddexp(0.0, rho.double().numpy())
-    np.testing.assert_allclose(softplus(rho).numpy(), expected, rtol=2e-6)
+    np.testing.assert_allclose(softplus(rho, torch.ones(256))[0].numpy(), expected, rtol=2e-6)
 
 
 @given(st.floats(1e-8, 50.0))
@@ -322,7 +322,7 @@ def test_rho_far_out_is_finite_in_value_and_gradient(rho):
     layout = Layout([3, 5, 2])
     leaf = torch.full((2, layout.length), rho).requires_grad_()
     mu = normal(2, layout.length, seed=1).requires_grad_()
-    assert (softplus(leaf.detach()) >= SMALLEST_SIGMA).all()
+    assert (softplus(leaf.detach(), layout.mask)[0] >= SMALLEST_SIGMA).all()
     eps = normal(2, B * layout.n_units, seed=4)
     q, h = Posterior(layout, mu, leaf).q_and_entropy(normal(2, B, 3, seed=3), eps)
     for value in (h, q):

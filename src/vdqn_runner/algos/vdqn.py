@@ -18,6 +18,7 @@ from vdqn_runner.config import VDQNConfig
 from vdqn_runner.learner import Learner
 from vdqn_runner.nets import Posterior, entropy, mlp, rows_by_fan_in, softplus_inverse, uniform_rows
 from vdqn_runner.normals import NormalStreams
+from vdqn_runner.passes import SMALLEST_SIGMA
 from vdqn_runner.schedules import value_at
 from vdqn_runner.streams import Purpose
 
@@ -90,7 +91,7 @@ class VDQN:
         if self._config.theta_samples == "per_tuple":
             eps = self._update_noise.draw(obs.shape[1] * self._layout.n_units)
             return posterior.q_and_entropy(obs, eps)
-        sigma = torch.nn.functional.softplus(posterior.rho)
+        sigma = torch.nn.functional.softplus(posterior.rho).clamp_min(SMALLEST_SIGMA)
         theta = posterior.mu + sigma * self._update_noise.draw(self._layout.length)
         return mlp(theta, self._layout, obs), entropy(sigma, self._layout)
 
