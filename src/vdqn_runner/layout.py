@@ -84,7 +84,7 @@ class Layout:
         at = 0
         for n_out in self.sizes[1:]:
             part = draws[:, at : at + batch * n_out]
-            parts.append(part.unflatten(1, (batch, n_out)))
+            parts.append(part.view(len(draws), batch, n_out))
             at += batch * n_out
         return parts
 

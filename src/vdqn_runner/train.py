@@ -311,6 +311,7 @@ def _retire(
     for row in np.flatnonzero(done).tolist():
         live[row].finish(learner.policy(row), batch.step, learner.updates)
     rows = np.flatnonzero(~done)
-    batch.select(rows)
-    watch.select(rows)
+    if len(rows):
+        batch.select(rows)
+        watch.select(rows)
     return [live[row] for row in rows.tolist()]

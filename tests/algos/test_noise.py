@@ -32,7 +32,7 @@ def test_factorised_noise_has_rank_one():
         for weight, bias in zip(layer.weight.double(), layer.bias[:, 0].double(), strict=True):
             singular = np.linalg.svd(weight.numpy(), compute_uv=False)
             assert singular[1] < 1e-5 * singular[0]
-            # The columns' factor is the biases' noise: eps_W = f(e_in) f(e_out)^T, eps_b = f(e_out).
+            # The columns' factor is the biases' noise: eps_W = f(e_in) f(e_out)^T.
             f_in = weight @ bias / bias.square().sum()
             torch.testing.assert_close(torch.outer(f_in, bias), weight, rtol=1e-4, atol=1e-5)
             assert f_in.shape == (n_in,) and bias.shape == (n_out,)

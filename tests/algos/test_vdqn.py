@@ -59,7 +59,7 @@ def without_noise(seeds=(0, 1), **settings):
 
 
 def entropy_of(sigma):
-    """Entropy of normals with these standard deviations [P], less its constant, padding left out."""
+    """Entropy of normals with these deviations [P], less its constant, padding left out."""
     parts = [part for pair in unpacked(LAYOUT, sigma) for part in pair]
     total = sum(Normal(torch.zeros_like(p), p).entropy().sum() for p in parts)
     return total.item() - LAYOUT.n_parameters / 2 * math.log(2 * math.pi * math.e)

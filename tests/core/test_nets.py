@@ -333,7 +333,7 @@ def test_rho_far_out_is_finite_in_value_and_gradient(rho):
 
 @pytest.mark.parametrize(("rho", "slope"), [(-50.0, 1.0), (0.0, 0.5 / math.log(2)), (50.0, 0.02)])
 def test_gradient_of_the_entropy_by_rho(rho, slope):
-    """d log softplus(rho) / d rho: towards 1 far left, sigmoid(0) / log 2, and 1 / rho far right."""
+    """d log softplus(rho) / d rho: 1 far left, sigmoid(0) / log 2 at 0, 1 / rho far right."""
     layout = Layout([3, 5, 2])
     leaf = torch.full((1, layout.length), rho).requires_grad_()
     mu, x = torch.zeros(1, layout.length), torch.zeros(1, 1, 3)
