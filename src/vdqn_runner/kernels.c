@@ -426,11 +426,25 @@ void vr_gaussian_forward(const long *words, const float *mu, const float *varian
     }
 }
 
-/* Gradient rows with respect to mu and to the variances; `scratch` holds 4 batch widest +
- * widest^2 floats. */
+/* From the gradient with respect to variances, in place, to that with respect to rho, of a loss
+ * that also has the entropy in it: (2 sigma grad_variance + grad_entropy mask / sigma)
+ * sigmoid(rho). */
+static void rho_gradient(float *restrict grad, float grad_entropy, const float *restrict sigma,
+                         const float *restrict rho, const float *restrict mask, long n) {
+    for (long i = 0; i < n; i++) {
+        float x = rho[i], d = sigma[i];
+        float z = exp_(x < 0.0f ? x : -x);
+        float above = fma_(2.0f * d * d, grad[i], grad_entropy * mask[i]) * (x < 0.0f ? z : 1.0f);
+        grad[i] = above / (d * (1.0f + z));
+    }
+}
+
+/* Gradient rows with respect to mu and, in grad_second, to the variances or, where grad_entropy
+ * [n_seeds] is given, to rho. `scratch` holds 4 batch widest + widest^2 floats. */
 void vr_gaussian_backward(const long *words, const float *mu, const float *variance,
                           const float *x, const float *eps, const float *saved,
-                          const float *grad_q, float *grad_mu, float *grad_variance,
+                          const float *grad_q, const float *grad_entropy, const float *sigma,
+                          const float *rho, const float *mask, float *grad_mu, float *grad_second,
                           float *scratch, long n_seeds, long batch, long eps_stride) {
     net n = read_net(words);
     long n_saved = gaussian_floats(&n, batch), n_in = n.sizes[0], n_out = n.sizes[n.layers];
@@ -439,7 +453,7 @@ void vr_gaussian_backward(const long *words, const float *mu, const float *varia
     float *flipped = scratch + 4 * batch * wide;
     for (long s = 0; s < n_seeds; s++) {
         const float *m = mu + s * n.length, *v = variance + s * n.length;
-        float *out_m = grad_mu + s * n.length, *out_v = grad_variance + s * n.length;
+        float *out_m = grad_mu + s * n.length, *out_v = grad_second + s * n.length;
         const float *e = eps + s * eps_stride + batch * units;
         const float *all = saved + s * n_saved, *std = all + n_saved;
         const float *top = all + batch * n_in + 2 * hidden_floats(&n, batch);
@@ -486,23 +500,9 @@ void vr_gaussian_backward(const long *words, const float *mu, const float *varia
         }
         clear_padding(&n, out_m);
         clear_padding(&n, out_v);
-    }
-}
-
-/* The gradient with respect to rho of a loss of variances and entropy:
- * out = (2 sigma grad_variance + grad_entropy[s] mask / sigma) sigmoid(rho) */
-void vr_rho_gradient(const float *restrict grad_variance, const float *restrict grad_entropy,
-                     const float *restrict sigma, const float *restrict rho,
-                     const float *restrict mask, float *restrict out, long n_seeds, long n) {
-    for (long s = 0; s < n_seeds; s++) {
-        const float *gv = grad_variance + s * n, *sg = sigma + s * n, *r = rho + s * n;
-        float ge = grad_entropy[s], *o = out + s * n;
-        for (long i = 0; i < n; i++) {
-            float x = r[i], d = sg[i];
-            float z = exp_(x < 0.0f ? x : -x);
-            float above = fma_(2.0f * d * d, gv[i], ge * mask[i]) * (x < 0.0f ? z : 1.0f);
-            o[i] = above / (d * (1.0f + z));
-        }
+        if (grad_entropy)
+            rho_gradient(out_v, grad_entropy[s], sigma + s * n.length, rho + s * n.length, mask,
+                         n.length);
     }
 }
 

@@ -48,8 +48,7 @@ _SIGNATURES = {
     "vr_mlp_forward": "ppppplli",
     "vr_mlp_backward": "pppppppll",
     "vr_gaussian_forward": "ppppppppllli",
-    "vr_gaussian_backward": "pppppppppplll",
-    "vr_rho_gradient": "ppppppll",
+    "vr_gaussian_backward": "pppppppppppppplll",
     "vr_adam": "pppppllfffdd",
 }
 
@@ -242,11 +241,22 @@ def gaussian_forward(
 
 
 def gaussian_backward(
-    net: Net, mu: Tensor, variance: Tensor, x: Tensor, eps: Tensor, saved: Tensor, grad_q: Tensor
+    net: Net,
+    mu: Tensor,
+    variance: Tensor,
+    x: Tensor,
+    eps: Tensor,
+    saved: Tensor,
+    grad_q: Tensor,
+    of_entropy: tuple[Tensor, Tensor, Tensor, Tensor] | None,
 ) -> tuple[Tensor, Tensor]:
-    """Return the gradient rows ``[S, P]`` with respect to mu and to the variances."""
+    """Return the gradient rows ``[S, P]`` with respect to mu and to the variances.
+
+    ``of_entropy`` = (grad_entropy, sigma, rho, mask) asks for rho in place of the variances.
+    """
     n_seeds, batch, _ = x.shape
-    grad_mu, grad_variance = torch.empty_like(mu), torch.empty_like(mu)
+    grad_mu, grad_second = torch.empty_like(mu), torch.empty_like(mu)
+    further = [0] * 4 if of_entropy is None else [tensor.data_ptr() for tensor in of_entropy]
     _loaded().vr_gaussian_backward(
         net.words,
         mu.data_ptr(),
@@ -255,31 +265,15 @@ def gaussian_backward(
         eps.data_ptr(),
         saved.data_ptr(),
         grad_q.data_ptr(),
+        *further,
         grad_mu.data_ptr(),
-        grad_variance.data_ptr(),
+        grad_second.data_ptr(),
         net.space(batch)[0],
         n_seeds,
         batch,
         eps.stride(0),
     )
-    return grad_mu, grad_variance
-
-
-def rho_gradient(
-    grad_variance: Tensor, grad_entropy: Tensor, sigma: Tensor, rho: Tensor, mask: Tensor
-) -> Tensor:
-    """Return ``[S, P]``: (2 sigma grad_variance + grad_entropy mask / sigma) * sigmoid(rho)."""
-    out = torch.empty_like(rho)
-    _loaded().vr_rho_gradient(
-        grad_variance.data_ptr(),
-        grad_entropy.data_ptr(),
-        sigma.data_ptr(),
-        rho.data_ptr(),
-        mask.data_ptr(),
-        out.data_ptr(),
-        *rho.shape,
-    )
-    return out
+    return grad_mu, grad_second
 
 
 def adam(

@@ -55,19 +55,27 @@ class _VariationalMLP(torch.autograd.Function):
     def forward(
         ctx: Any, mu: Tensor, rho: Tensor, posterior: "Posterior", x: Tensor, eps: Tensor
     ) -> tuple[Tensor, Tensor]:
-        gaussian = posterior.gaussian
-        layout, sigma, variance = gaussian.layout, gaussian.sigma, gaussian.variance
-        q, saved = passes.gaussian_forward(layout, mu, variance, x, eps, keep=True)
-        ctx.context = (layout, mu, variance, x, eps, saved)
-        ctx.rho, ctx.sigma, ctx.mask = rho, sigma, layout.mask
+        layout, gaussian = posterior.layout, posterior.gaussian
+        q, saved = passes.gaussian_forward(layout, mu, gaussian.variance, x, eps, keep=True)
+        ctx.context = (layout, mu, rho, gaussian, x, eps, saved)
         return q, posterior.entropy.clone()
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         grad_q, grad_entropy = (grad.contiguous() for grad in grad_outputs)
-        layout, mu, variance, x, eps, saved = ctx.context
-        grad_mu, grad = passes.gaussian_backward(layout, mu, variance, x, eps, saved, grad_q)
-        grad_rho = passes.rho_gradient(grad, grad_entropy, ctx.sigma, ctx.rho, ctx.mask)
+        layout, mu, rho, gaussian, x, eps, saved = ctx.context
+        grad_mu, grad_rho = passes.variational_backward(
+            layout,
+            mu,
+            rho,
+            gaussian.sigma,
+            gaussian.variance,
+            x,
+            eps,
+            saved,
+            grad_q,
+            grad_entropy,
+        )
         return grad_mu, grad_rho, None, None, None
 
 

@@ -114,7 +114,7 @@ def gaussian_backward(
 ) -> tuple[Tensor, Tensor]:
     """Return the gradient rows ``[S, P]`` with respect to mu and to the variances."""
     if kernels.available():
-        return kernels.gaussian_backward(layout.net, mu, variance, x, eps, saved, grad_q)
+        return kernels.gaussian_backward(layout.net, mu, variance, x, eps, saved, grad_q, None)
     inputs, squares, stds = saved
     mu_layers, var_layers = layout.layers(mu), layout.layers(variance)
     noise = layout.split_units(eps, x.shape[1])
@@ -136,17 +136,31 @@ def gaussian_backward(
     return grad_mu, grad_variance
 
 
-def rho_gradient(
-    grad_variance: Tensor, grad_entropy: Tensor, sigma: Tensor, rho: Tensor, mask: Tensor
-) -> Tensor:
-    """Return the gradient ``[S, P]`` in rho, where sigma = softplus(rho).
+def variational_backward(
+    layout: Layout,
+    mu: Tensor,
+    rho: Tensor,
+    sigma: Tensor,
+    variance: Tensor,
+    x: Tensor,
+    eps: Tensor,
+    saved: Any,
+    grad_q: Tensor,
+    grad_entropy: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Return the gradient rows ``[S, P]`` with respect to mu and to rho, sigma = softplus(rho).
 
-    It is (2 sigma grad_variance + grad_entropy mask / sigma) * sigmoid(rho), ``grad_entropy`` [S].
+    Of a loss whose gradient is ``grad_q`` in Q and ``grad_entropy`` [S] in the entropy: in rho it
+    is (2 sigma grad_variance + grad_entropy mask / sigma) * sigmoid(rho).
     """
     if kernels.available():
-        return kernels.rho_gradient(grad_variance, grad_entropy, sigma, rho, mask)
-    by_sigma = grad_variance.mul(sigma).mul_(2.0) + grad_entropy.unsqueeze(1) * mask / sigma
-    return by_sigma.mul_(torch.sigmoid(rho))
+        of_entropy = (grad_entropy, sigma, rho, layout.mask)
+        return kernels.gaussian_backward(
+            layout.net, mu, variance, x, eps, saved, grad_q, of_entropy
+        )
+    grad_mu, grad = gaussian_backward(layout, mu, variance, x, eps, saved, grad_q)
+    by_sigma = grad.mul_(sigma).mul_(2.0) + grad_entropy.unsqueeze(1) * layout.mask / sigma
+    return grad_mu, by_sigma.mul_(torch.sigmoid(rho))
 
 
 def adam(

@@ -76,12 +76,21 @@ def test_what_is_not_kept_gives_the_same_values():
         assert torch.equal(kept, passes.mlp_forward(layout, mu, x, keep=False)[0])
 
 
-def test_rho_gradient(monkeypatch):
-    rho = torch.linspace(-50.0, 50.0, S * P).reshape(S, P)
-    mask = (normal(P, seed=1) > 0).float()
-    sigma = torch.nn.functional.softplus(rho)
-    arguments = (normal(S, P, seed=2), normal(S, seed=3), sigma, rho, mask)
-    close(both(monkeypatch, passes.rho_gradient, *arguments), rtol=1e-5, atol=1e-6)
+def test_variational_gradient(monkeypatch):
+    layout = Layout([3, 5, 2])
+    size = layout.length
+    rho = torch.linspace(-50.0, 20.0, S * size).reshape(S, size)
+    sigma, variance, _ = passes.softplus(rho, layout.mask)
+    mu, x, eps = normal(S, size), normal(S, 4, 3, seed=1), normal(S, 4 * layout.n_units, seed=2)
+    grad_q, grad_entropy = normal(S, 4, 2, seed=3), normal(S, seed=4)
+
+    def run(mu, rho, sigma, variance, x, eps, grad_q, grad_entropy):
+        saved = passes.gaussian_forward(layout, mu, variance, x, eps, keep=True)[1]
+        rest = (x, eps, saved, grad_q, grad_entropy)
+        return torch.cat(passes.variational_backward(layout, mu, rho, sigma, variance, *rest))
+
+    arguments = (mu, rho, sigma, variance, x, eps, grad_q, grad_entropy)
+    close(both(monkeypatch, run, *arguments), rtol=1e-3, atol=1e-4)
 
 
 NETS = [[1, 1, 1], [4, 3], [3, 5, 2], [17, 16, 48, 3], [2, 49, 15, 100, 33], [50, 100, 100, 2]]

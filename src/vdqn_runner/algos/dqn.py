@@ -52,11 +52,11 @@ class DQN:
         else:
             total = torch.nn.functional.huber_loss(q, d, reduction="none").mean(dim=1)
         reported = {
-            "loss": total,
-            "bellman_error": bellman,
-            "q_mean": q.mean(dim=1),
+            "loss": total.detach(),
+            "bellman_error": bellman.detach(),
+            "q_mean": q.detach().mean(dim=1),
         }
-        return Loss(total, {name: value.detach() for name, value in reported.items()})
+        return Loss(total, reported)
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
         """Nothing is kept for an episode."""

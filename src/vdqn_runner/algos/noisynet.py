@@ -72,8 +72,9 @@ class NoisyNet:
             d = bellman_target(batch, q_next, self._context.gamma)
         q = q_of_action(self._sampled_q(online, batch.obs, self._update_noise), batch.action)
         total = (q - d).square().mean(dim=1)
-        reported = {"loss": total, "bellman_error": total, "q_mean": q.mean(dim=1)}
-        return Loss(total, {name: value.detach() for name, value in reported.items()})
+        error = total.detach()
+        reported = {"loss": error, "bellman_error": error, "q_mean": q.detach().mean(dim=1)}
+        return Loss(total, reported)
 
     def _sampled_q(self, rows: Mapping[str, Tensor], obs: Tensor, noise: NormalStreams) -> Tensor:
         """Q-values [S, B, A] under fresh noise: one draw for the minibatch, or one a tuple."""

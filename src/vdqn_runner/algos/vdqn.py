@@ -71,13 +71,13 @@ class VDQN:
         scale = 1.0 / np.where(lam > 0.0, lam, 1.0)
         total = surrogate * torch.from_numpy(scale.astype(np.float32))
         reported = {
-            "loss": total,
-            "surrogate": surrogate,
-            "bellman_error": bellman / error.shape[1],
-            "entropy": h,
-            "q_mean": q.mean(dim=1),
+            "loss": total.detach(),
+            "surrogate": surrogate.detach(),
+            "bellman_error": bellman.detach() / error.shape[1],
+            "entropy": h.detach(),
+            "q_mean": q.detach().mean(dim=1),
         }
-        return Loss(total, {name: value.detach() for name, value in reported.items()})
+        return Loss(total, reported)
 
     def _targets(self, batch: Batch) -> Tensor:
         """Lines 9 and 10: theta_j^- ~ q_phi^-, one for each tuple; d_j [S, B]."""
