@@ -131,22 +131,25 @@ static double log_sum(const float *sigma, const float *mask, long n) {
     return total;
 }
 
-/* sigma = log(1 + exp(rho)), at least 1e-30, its square, and log_sums[s] = sum_i mask_i log
- * sigma_si; n in whole 64s. */
+/* sigma = log(1 + exp(rho)), at least 1e-30, its square, slope = mask d log sigma / d rho =
+ * mask sigmoid(rho) / sigma, and log_sums[s] = sum_i mask_i log sigma_si; n in whole 64s. */
 void vr_softplus(const float *restrict rho, const float *restrict mask, float *restrict sigma,
-                 float *restrict variance, float *restrict log_sums, long n_seeds, long n) {
+                 float *restrict variance, float *restrict slope, float *restrict log_sums,
+                 long n_seeds, long n) {
     for (long s = 0; s < n_seeds; s++) {
         const float *r = rho + s * n;
-        float *out = sigma + s * n, *squared = variance + s * n;
+        float *out = sigma + s * n, *squared = variance + s * n, *steep = slope + s * n;
         double total = 0.0;
         for (long i = 0; i < n; i += 256) {
             long end = i + 256 < n ? i + 256 : n;
             for (long j = i; j < end; j++) {
                 float x = r[j];
-                float y = log1p_(exp_(x < 0.0f ? x : -x)) + (x > 0.0f ? x : 0.0f);
+                float z = exp_(x < 0.0f ? x : -x);
+                float y = log1p_(z) + (x > 0.0f ? x : 0.0f);
                 y = y < 1e-30f ? 1e-30f : y;
                 out[j] = y;
                 squared[j] = y * y;
+                steep[j] = mask[j] * (x < 0.0f ? z : 1.0f) / fma_(z, y, y);
             }
             total += log_sum(out + i, mask + i, end - i);
         }
@@ -426,26 +429,13 @@ void vr_gaussian_forward(const long *words, const float *mu, const float *varian
     }
 }
 
-/* From the gradient with respect to variances, in place, to that with respect to rho, of a loss
- * that also has the entropy in it: (2 sigma grad_variance + grad_entropy mask / sigma)
- * sigmoid(rho). */
-static void rho_gradient(float *restrict grad, float grad_entropy, const float *restrict sigma,
-                         const float *restrict rho, const float *restrict mask, long n) {
-    for (long i = 0; i < n; i++) {
-        float x = rho[i], d = sigma[i];
-        float z = exp_(x < 0.0f ? x : -x);
-        float above = fma_(2.0f * d * d, grad[i], grad_entropy * mask[i]) * (x < 0.0f ? z : 1.0f);
-        grad[i] = above / (d * (1.0f + z));
-    }
-}
-
 /* Gradient rows with respect to mu and, in grad_second, to the variances or, where grad_entropy
- * [n_seeds] is given, to rho. `scratch` holds 4 batch widest + widest^2 floats. */
+ * [n_seeds] is given, to rho with slopes as from vr_softplus. `scratch` holds 4 batch widest + widest^2 floats. */
 void vr_gaussian_backward(const long *words, const float *mu, const float *variance,
                           const float *x, const float *eps, const float *saved,
-                          const float *grad_q, const float *grad_entropy, const float *sigma,
-                          const float *rho, const float *mask, float *grad_mu, float *grad_second,
-                          float *scratch, long n_seeds, long batch, long eps_stride) {
+                          const float *grad_q, const float *grad_entropy, const float *slope,
+                          float *grad_mu, float *grad_second, float *scratch, long n_seeds,
+                          long batch, long eps_stride) {
     net n = read_net(words);
     long n_saved = gaussian_floats(&n, batch), n_in = n.sizes[0], n_out = n.sizes[n.layers];
     long wide = widest(&n), units = 0;
@@ -500,9 +490,12 @@ void vr_gaussian_backward(const long *words, const float *mu, const float *varia
         }
         clear_padding(&n, out_m);
         clear_padding(&n, out_v);
-        if (grad_entropy)
-            rho_gradient(out_v, grad_entropy[s], sigma + s * n.length, rho + s * n.length, mask,
-                         n.length);
+        if (grad_entropy) {
+            const float *steep = slope + s * n.length;
+            float by_log = grad_entropy[s];
+            for (long i = 0; i < n.length; i++)
+                out_v[i] = fma_(2.0f * v[i], out_v[i], by_log) * steep[i];
+        }
     }
 }
 

@@ -44,11 +44,11 @@ _KINDS = {
 }
 _SIGNATURES = {
     "vr_normals": "ppll",
-    "vr_softplus": "pppppll",
+    "vr_softplus": "ppppppll",
     "vr_mlp_forward": "ppppplli",
     "vr_mlp_backward": "pppppppll",
     "vr_gaussian_forward": "ppppppppllli",
-    "vr_gaussian_backward": "pppppppppppppplll",
+    "vr_gaussian_backward": "pppppppppppplll",
     "vr_adam": "pppppllfffdd",
 }
 
@@ -129,22 +129,23 @@ def normals(lanes: np.ndarray, count: int) -> Tensor:
     return out
 
 
-def softplus(rho: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return sigma = softplus of ``rho`` [S, P], at least 1e-30, its square, and ``[S]`` log sums.
+def softplus(rho: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return sigma = softplus of ``rho`` [S, P], at least 1e-30, and what follows from it.
 
-    The last is the sum over each row of mask * log(sigma).
+    These are its square, mask * d log(sigma) / d rho, and ``[S]`` sums of mask * log(sigma).
     """
-    sigma, variance = torch.empty_like(rho), torch.empty_like(rho)
+    sigma, variance, slope = (torch.empty_like(rho) for _ in range(3))
     log_sums = torch.empty(rho.shape[0])
     _loaded().vr_softplus(
         rho.data_ptr(),
         mask.data_ptr(),
         sigma.data_ptr(),
         variance.data_ptr(),
+        slope.data_ptr(),
         log_sums.data_ptr(),
         *rho.shape,
     )
-    return sigma, variance, log_sums
+    return sigma, variance, slope, log_sums
 
 
 class Net:
@@ -248,15 +249,15 @@ def gaussian_backward(
     eps: Tensor,
     saved: Tensor,
     grad_q: Tensor,
-    of_entropy: tuple[Tensor, Tensor, Tensor, Tensor] | None,
+    of_entropy: tuple[Tensor, Tensor] | None,
 ) -> tuple[Tensor, Tensor]:
     """Return the gradient rows ``[S, P]`` with respect to mu and to the variances.
 
-    ``of_entropy`` = (grad_entropy, sigma, rho, mask) asks for rho in place of the variances.
+    ``of_entropy`` = (grad_entropy, slope) asks for rho in place of the variances.
     """
     n_seeds, batch, _ = x.shape
     grad_mu, grad_second = torch.empty_like(mu), torch.empty_like(mu)
-    further = [0] * 4 if of_entropy is None else [tensor.data_ptr() for tensor in of_entropy]
+    further = [0, 0] if of_entropy is None else [tensor.data_ptr() for tensor in of_entropy]
     _loaded().vr_gaussian_backward(
         net.words,
         mu.data_ptr(),

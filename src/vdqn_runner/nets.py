@@ -55,26 +55,17 @@ class _VariationalMLP(torch.autograd.Function):
     def forward(
         ctx: Any, mu: Tensor, rho: Tensor, posterior: "Posterior", x: Tensor, eps: Tensor
     ) -> tuple[Tensor, Tensor]:
-        layout, gaussian = posterior.layout, posterior.gaussian
-        q, saved = passes.gaussian_forward(layout, mu, gaussian.variance, x, eps, keep=True)
-        ctx.context = (layout, mu, rho, gaussian, x, eps, saved)
+        layout, variance = posterior.layout, posterior.gaussian.variance
+        q, saved = passes.gaussian_forward(layout, mu, variance, x, eps, keep=True)
+        ctx.context = (layout, mu, variance, posterior.slope, x, eps, saved)
         return q, posterior.entropy.clone()
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         grad_q, grad_entropy = (grad.contiguous() for grad in grad_outputs)
-        layout, mu, rho, gaussian, x, eps, saved = ctx.context
+        layout, mu, variance, slope, x, eps, saved = ctx.context
         grad_mu, grad_rho = passes.variational_backward(
-            layout,
-            mu,
-            rho,
-            gaussian.sigma,
-            gaussian.variance,
-            x,
-            eps,
-            saved,
-            grad_q,
-            grad_entropy,
+            layout, mu, variance, slope, x, eps, saved, grad_q, grad_entropy
         )
         return grad_mu, grad_rho, None, None, None
 
@@ -144,7 +135,7 @@ class Posterior:
     def __init__(self, layout: Layout, mu: Tensor, rho: Tensor) -> None:
         """``mu`` and ``rho`` are rows [S, P]; make a new one when they change."""
         self.layout, self.mu, self.rho = layout, mu, rho
-        sigma, variance, self.entropy = passes.softplus(rho.detach(), layout.mask)
+        sigma, variance, self.slope, self.entropy = passes.softplus(rho.detach(), layout.mask)
         self.gaussian = Gaussian(layout, mu, sigma, variance)
 
     def q_and_entropy(self, x: Tensor, eps: Tensor) -> tuple[Tensor, Tensor]:

@@ -32,15 +32,16 @@ def box_muller(bits: Tensor) -> Tensor:
     return torch.cat([radius * torch.cos(angle), angle.sin_().mul_(radius)], dim=1)
 
 
-def softplus(rho: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return sigma = log(1 + exp(rho)) of ``rho`` [S, P], its square, and ``[S]`` log sums.
+def softplus(rho: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return sigma = log(1 + exp(rho)) of ``rho`` [S, P], and what follows from it.
 
-    Sigma is at least 1e-30, so that its logarithm is finite. The last is ``log_sum(sigma, mask)``.
+    Sigma is at least 1e-30, so that its logarithm is finite. The others are its square, its slope
+    mask * d log(sigma) / d rho = mask * sigmoid(rho) / sigma, and ``log_sum(sigma, mask)``.
     """
     if kernels.available():
         return kernels.softplus(rho, mask)
     sigma = torch.nn.functional.softplus(rho).clamp_min_(SMALLEST_SIGMA)
-    return sigma, sigma.square(), log_sum(sigma, mask)
+    return sigma, sigma.square(), torch.sigmoid(rho).mul_(mask) / sigma, log_sum(sigma, mask)
 
 
 def log_sum(sigma: Tensor, mask: Tensor) -> Tensor:
@@ -139,9 +140,8 @@ def gaussian_backward(
 def variational_backward(
     layout: Layout,
     mu: Tensor,
-    rho: Tensor,
-    sigma: Tensor,
     variance: Tensor,
+    slope: Tensor,
     x: Tensor,
     eps: Tensor,
     saved: Any,
@@ -150,17 +150,15 @@ def variational_backward(
 ) -> tuple[Tensor, Tensor]:
     """Return the gradient rows ``[S, P]`` with respect to mu and to rho, sigma = softplus(rho).
 
-    Of a loss whose gradient is ``grad_q`` in Q and ``grad_entropy`` [S] in the entropy: in rho it
-    is (2 sigma grad_variance + grad_entropy mask / sigma) * sigmoid(rho).
+    Of a loss whose gradient is ``grad_q`` in Q and ``grad_entropy`` [S] in the entropy. In
+    log(sigma) it is 2 sigma^2 grad_variance + grad_entropy, and ``slope`` leads on to rho.
     """
     if kernels.available():
-        of_entropy = (grad_entropy, sigma, rho, layout.mask)
         return kernels.gaussian_backward(
-            layout.net, mu, variance, x, eps, saved, grad_q, of_entropy
+            layout.net, mu, variance, x, eps, saved, grad_q, (grad_entropy, slope)
         )
     grad_mu, grad = gaussian_backward(layout, mu, variance, x, eps, saved, grad_q)
-    by_sigma = grad.mul_(sigma).mul_(2.0) + grad_entropy.unsqueeze(1) * layout.mask / sigma
-    return grad_mu, by_sigma.mul_(torch.sigmoid(rho))
+    return grad_mu, grad.mul_(variance).mul_(2.0).add_(grad_entropy.unsqueeze(1)).mul_(slope)
 
 
 def adam(
