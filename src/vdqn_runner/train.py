@@ -253,9 +253,10 @@ def train(
     watch = Watch(len(runs), batch.step)
     recent: deque[float] = deque(maxlen=_RECENT)
     mean_return = float("nan")
-    steps = retired = 0
+    steps = 0
     label = f"{config.algo.name} on {batch.envs.spec.label}"
-    progress = Progress(len(runs) * config.episodes, int(batch.episodes.sum()), config.quiet, label)
+    episodes = int(batch.episodes.sum())
+    progress = Progress(len(runs) * config.episodes, episodes, config.quiet, label)
     # What exists by now stays: the collector need not look through it again and again.
     gc.collect()
     gc.freeze()
@@ -266,13 +267,12 @@ def train(
             batch.learn()
             steps += len(live)
             if ended.any():
+                episodes += int(ended.sum())
                 recent.extend(_log_episodes(batch, live, np.flatnonzero(ended), watch))
                 mean_return = float(np.mean(recent))
                 done = batch.episodes == config.episodes
                 if done.any():
                     live = _retire(batch, live, done, watch)
-                    retired += int(done.sum())
-            episodes = retired * config.episodes + int(batch.episodes.sum())
             progress.update(episodes, mean_return, steps)
             if interrupt.signal or batch.step % config.checkpoint_every == 0:
                 for row, run in enumerate(live):

@@ -10,7 +10,7 @@ from vdqn_runner.train import Lockstep
 
 CHAIN = {"kind": "chain", "n": 8}
 CARTPOLE = {"kind": "gym", "id": "CartPole-v1"}
-EPISODES = {"chain": 40, "gym": 25}
+EPISODES = {"chain": 20, "gym": 25}
 
 # Sizes that fill no vector register evenly, and updates from early on.
 SMALL = {

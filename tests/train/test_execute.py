@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from running import CARTPOLE, CHAIN, EPISODES, Stop, broken_off, config, logs, run, signalled
+from running import CARTPOLE, CHAIN, Stop, broken_off, config, logs, run, signalled
 
 from vdqn_runner.run import Interrupted, execute
 from vdqn_runner.train import Lockstep
@@ -33,7 +33,7 @@ def table(path):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("finished"), n_seeds=2)
+    return run(tmp_path_factory.mktemp("finished"), n_seeds=2, episodes=40)
 
 
 def test_statuses_go_from_running_to_done(tmp_path, monkeypatch):
@@ -56,10 +56,10 @@ def test_statuses_go_from_running_to_done(tmp_path, monkeypatch):
 def test_a_done_seeds_status_and_files(finished):
     for seed in (0, 1):
         status = statuses(finished)[f"seed-{seed:05d}"]
-        steps = EPISODES["chain"] * 17
+        steps = 40 * 17
         assert status["seed"] == seed
         assert status["reason"] is None
-        assert status["episodes"] == status["episodes_done"] == EPISODES["chain"]
+        assert status["episodes"] == status["episodes_done"] == 40
         assert status["steps"] == steps
         assert status["updates"] == steps - 60 + 1
         folder = finished / f"seed-{seed:05d}"
@@ -109,7 +109,7 @@ def test_updates_have_a_row_an_iteration(finished):
 
 
 def test_log_every_thins_the_rows(tmp_path):
-    rows = table(run(tmp_path, n_seeds=1, log_every=2) / "seed-00000" / "updates.csv")
+    rows = table(run(tmp_path, n_seeds=1, log_every=2, episodes=40) / "seed-00000" / "updates.csv")
     assert [int(row["iteration"]) for row in rows] == [1, 3]
 
 
@@ -121,8 +121,8 @@ def test_done_seeds_are_skipped(finished, monkeypatch):
         raise AssertionError("nothing is left to train")
 
     monkeypatch.setattr("vdqn_runner.run.train", never)
-    assert execute(config(out, n_seeds=2)) == finished
-    assert execute(config(out, seed=1, n_seeds=1)) == finished
+    assert execute(config(out, n_seeds=2, episodes=40)) == finished
+    assert execute(config(out, seed=1, n_seeds=1, episodes=40)) == finished
     assert times(finished) == before
 
 
@@ -179,7 +179,7 @@ def test_a_run_goes_on_from_its_checkpoint_and_not_from_the_start(tmp_path, monk
 
     monkeypatch.setattr(Lockstep, "learn", noting)
     run(tmp_path, n_seeds=2, checkpoint_every=40)
-    assert steps == list(range(81, 681))
+    assert steps == list(range(81, 341))
 
 
 def test_a_signal_keeps_every_step(tmp_path, monkeypatch):

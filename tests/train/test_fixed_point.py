@@ -94,9 +94,9 @@ def test_all_transitions_give_the_chains_exact_values(name):
         next_obs=spread([THERMOMETER[after - 1] for _, after in outcomes]),
     )
     rate = 3e-3
-    for update in range(1, 4001):
-        # The last thousand updates take ever smaller steps, to settle.
-        rate *= 0.996 if update > 3000 else 1.0
+    for update in range(1, 2801):
+        # The last updates take ever smaller steps, to settle.
+        rate *= 0.994 if update > 2000 else 1.0
         algo.learner.descend(algo.loss(batch, Clock(update, np.zeros(2))).total, np.full(2, rate))
         algo.online_changed()
         if update % 40 == 0:
