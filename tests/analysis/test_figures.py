@@ -216,3 +216,10 @@ def test_nothing_sticks_out_or_overlaps(tmp_path, n_labels):
         assert box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
     assert panel.y1 <= key.y0
     assert ax.get_window_extent(renderer).height / figure.dpi > 1.0  # inches
+
+
+def test_iterations_are_marked_in_whole_numbers():
+    figure, (ax,) = style.grid([(0, 0)], 2.0, "Return")
+    for last in (1.0, 3.0, 20.0, 199.0):
+        ax.set_xlim(0.0, last)
+        assert all(float(tick).is_integer() for tick in ax.get_xticks())

@@ -96,7 +96,7 @@ def random_steps(name, count, below):
 @pytest.mark.parametrize("algo", ALGOS)
 def test_after_crashes_and_a_signal(undisturbed, tmp_path, monkeypatch, env, algo):
     """Crashes lose what came after the last checkpoint; a signal writes one where it comes."""
-    kwargs = {"env": ENVS[env], "algo": algo, "checkpoint_every": 23}
+    kwargs = {"env": ENVS[env], "algo": algo, "checkpoint_every": 41}
     first, signal_at, *later = sorted(random_steps(env + algo, 4, 220))
     with broken_off(monkeypatch, first), pytest.raises(Stop):
         run(tmp_path, **kwargs)
@@ -111,7 +111,7 @@ def test_after_crashes_and_a_signal(undisturbed, tmp_path, monkeypatch, env, alg
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_variants_after_a_crash(undisturbed, tmp_path, monkeypatch, variant):
     algo, settings = VARIANTS[variant]
-    kwargs = {"env": CARTPOLE, "algo": algo, "settings": settings, "checkpoint_every": 19}
+    kwargs = {"env": CARTPOLE, "algo": algo, "settings": settings, "checkpoint_every": 37}
     kwargs["n_seeds"] = 3
     (at,) = random_steps(variant, 1, 200)
     with broken_off(monkeypatch, at), pytest.raises(Stop):
@@ -148,7 +148,7 @@ def test_stopped_when_some_seeds_are_done(undisturbed, tmp_path, monkeypatch):
     wanted = undisturbed("gym", "vdqn")
     ends = sorted(int(e.splitlines()[-1].split(b",")[3]) for e, _ in wanted.values())
     assert ends[1] + 2 < ends[-1]
-    kwargs = {"env": CARTPOLE, "algo": "vdqn", "checkpoint_every": 10}
+    kwargs = {"env": CARTPOLE, "algo": "vdqn", "checkpoint_every": 25}
     with broken_off(monkeypatch, ends[1] + 2), pytest.raises(Stop):
         run(tmp_path, **kwargs)
     assert logs(run(tmp_path, **kwargs)) == wanted

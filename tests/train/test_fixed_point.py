@@ -35,7 +35,7 @@ SETTINGS = {
         "theta_samples": "per_batch",
     },
     "dqn": {},
-    "noisynet": {},
+    "noisynet": {"sigma_init": 0.005},
 }
 THERMOMETER = np.tril(np.ones((N, N), np.float32))
 

@@ -19,6 +19,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from vdqn_runner.analysis.labels import natural
 from vdqn_runner.analysis.stats import Summary
@@ -112,6 +113,7 @@ def grid(
     cells = figure.add_gridspec(n_rows, n_columns)
     axes = [figure.add_subplot(cells[place]) for place in places]
     for (row, column), ax in zip(places, axes, strict=True):
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
         if row == max(r for r, c in places if c == column):
             ax.set_xlabel(X_LABEL)
         if column == min(c for r, c in places if r == row):
