@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -18,13 +18,19 @@ from vdqn_runner.streams import Purpose
 
 
 class NoiseShape(Protocol):
-    """How standard normals become eps rows."""
+    """How standard normals become noise on the weights."""
 
     def count(self, layout: Layout) -> int:
-        """Return how many normals one row takes."""
+        """Return how many normals one eps row takes."""
 
     def rows(self, layout: Layout, draws: Tensor) -> Tensor:
         """Return eps rows ``[S, P]`` made from ``draws`` [S, >= count]."""
+
+    def count_of_step(self, layout: Layout) -> int:
+        """Return how many normals ``q_of_step`` takes."""
+
+    def q_of_step(self, gaussian: Gaussian, obs: Tensor, draws: Tensor) -> Tensor:
+        """Return Q-values ``[S, 1, A]`` at ``obs`` [S, 1, obs] under fresh noise."""
 
 
 class Independent:
@@ -35,6 +41,13 @@ class Independent:
 
     def rows(self, layout: Layout, draws: Tensor) -> Tensor:  # noqa: D102
         return draws[:, : layout.length]
+
+    def count_of_step(self, layout: Layout) -> int:  # noqa: D102
+        return layout.n_units
+
+    def q_of_step(self, gaussian: Gaussian, obs: Tensor, draws: Tensor) -> Tensor:  # noqa: D102
+        # One observation a sample: local reparameterisation has the law of writing theta out.
+        return gaussian.q(obs, draws)
 
 
 class Factorised:
@@ -54,6 +67,13 @@ class Factorised:
             layer.bias.copy_(f_out)
             at += n_in + n_out
         return rows
+
+    def count_of_step(self, layout: Layout) -> int:  # noqa: D102
+        return self.count(layout)
+
+    def q_of_step(self, gaussian: Gaussian, obs: Tensor, draws: Tensor) -> Tensor:  # noqa: D102
+        eps = self.rows(gaussian.layout, draws)
+        return mlp_values(gaussian.mu + gaussian.sigma * eps, gaussian.layout, obs)
 
 
 class ActingNoise(Protocol):
@@ -76,12 +96,12 @@ class ActingNoise(Protocol):
 
 
 class ThetaEachStep:
-    """A fresh theta at every step, independent noise: by local reparameterisation."""
+    """A fresh theta at every step."""
 
-    def __init__(self, context: Context) -> None:
-        self._layout = context.layout
+    def __init__(self, context: Context, shape: NoiseShape) -> None:
+        self._shape = shape
         streams = NormalStreams.of(context.seeds, Purpose.ACTING)
-        self._blocks = NormalBlocks(streams, context.layout.n_units)
+        self._blocks = NormalBlocks(streams, shape.count_of_step(context.layout))
 
     def begin_episodes(  # noqa: D102
         self, rows: np.ndarray, clock: Clock, gaussian: Gaussian
@@ -89,34 +109,7 @@ class ThetaEachStep:
         pass
 
     def q(self, gaussian: Gaussian, obs: Tensor) -> Tensor:  # noqa: D102
-        return gaussian.q(obs, self._blocks.draw())
-
-    def select(self, rows: np.ndarray) -> None:  # noqa: D102
-        self._blocks.select(rows)
-
-    def state(self, row: int) -> dict[str, Any]:  # noqa: D102
-        return self._blocks.state(row)
-
-    def load(self, states: list[Mapping[str, Any]]) -> None:  # noqa: D102
-        self._blocks.load(states)
-
-
-class FactorisedThetaEachStep:
-    """A fresh theta at every step, factorised noise: theta is written out."""
-
-    def __init__(self, context: Context) -> None:
-        self._layout, self._shape = context.layout, Factorised()
-        streams = NormalStreams.of(context.seeds, Purpose.ACTING)
-        self._blocks = NormalBlocks(streams, self._shape.count(context.layout))
-
-    def begin_episodes(  # noqa: D102
-        self, rows: np.ndarray, clock: Clock, gaussian: Gaussian
-    ) -> None:
-        pass
-
-    def q(self, gaussian: Gaussian, obs: Tensor) -> Tensor:  # noqa: D102
-        eps = self._shape.rows(self._layout, self._blocks.draw())
-        return mlp_values(gaussian.mu + gaussian.sigma * eps, self._layout, obs)
+        return self._shape.q_of_step(gaussian, obs, self._blocks.draw())
 
     def select(self, rows: np.ndarray) -> None:  # noqa: D102
         self._blocks.select(rows)
@@ -161,3 +154,38 @@ class ThetaEachEpisode:
     def load(self, states: list[Mapping[str, Any]]) -> None:  # noqa: D102
         for row, state in enumerate(states):
             self._theta[row] = state["theta"]
+
+
+class Noise:
+    """The noise of acting, of updates and of targets: three streams a seed."""
+
+    def __init__(
+        self, context: Context, shape: NoiseShape, resample: Literal["step", "episode"]
+    ) -> None:
+        self.acting: ActingNoise = (
+            ThetaEachStep(context, shape)
+            if resample == "step"
+            else ThetaEachEpisode(context, shape)
+        )
+        self.update = NormalStreams.of(context.seeds, Purpose.UPDATE_NOISE)
+        self.target = NormalStreams.of(context.seeds, Purpose.TARGET_NOISE)
+
+    def select(self, rows: np.ndarray) -> None:
+        """Keep only these seeds, in this order."""
+        for stream in (self.acting, self.update, self.target):
+            stream.select(rows)
+
+    def state(self, row: int) -> dict[str, Any]:
+        """Return what is to be kept of one seed."""
+        return {
+            "acting": self.acting.state(row),
+            "update": self.update.state(row),
+            "target": self.target.state(row),
+        }
+
+    def load(self, states: list[Mapping[str, Any]]) -> None:
+        """Go on from the kept states of all seeds."""
+        self.acting.load([state["acting"] for state in states])
+        for row, state in enumerate(states):
+            self.update.load(row, state["update"])
+            self.target.load(row, state["target"])

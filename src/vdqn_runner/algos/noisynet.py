@@ -12,21 +12,12 @@ from torch import Tensor
 
 from vdqn_runner.algos.base import Batch, Clock, Context, Loss
 from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
-from vdqn_runner.algos.noise import (
-    ActingNoise,
-    Factorised,
-    FactorisedThetaEachStep,
-    Independent,
-    NoiseShape,
-    ThetaEachEpisode,
-    ThetaEachStep,
-)
+from vdqn_runner.algos.noise import Factorised, Independent, Noise, NoiseShape
 from vdqn_runner.algos.sigma_figures import sigma_figures
 from vdqn_runner.config import NoisyNetConfig
 from vdqn_runner.learner import Learner
 from vdqn_runner.nets import Gaussian, gaussian_mlp, mlp, rows_by_fan_in, uniform_rows
 from vdqn_runner.normals import NormalStreams
-from vdqn_runner.streams import Purpose
 
 
 class NoisyNet:
@@ -49,28 +40,20 @@ class NoisyNet:
             sigma = rows_by_fan_in(layout, len(seeds), lambda n_in: config.sigma_init / n_in**0.5)
             self._shape = Factorised()
         self.learner = Learner({"mu": mu, "sigma": sigma}, config.optimizer)
-        self._update_noise = NormalStreams.of(seeds, Purpose.UPDATE_NOISE)
-        self._target_noise = NormalStreams.of(seeds, Purpose.TARGET_NOISE)
-        self._acting: ActingNoise
-        if config.resample == "episode":
-            self._acting = ThetaEachEpisode(context, self._shape)
-        elif config.noise == "independent":
-            self._acting = ThetaEachStep(context)
-        else:
-            self._acting = FactorisedThetaEachStep(context)
+        self._noise = Noise(context, self._shape, config.resample)
         self.online_changed()
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """a_t = argmax_a Q_theta(s_t, a) for a freshly drawn theta."""
-        return greedy(self._acting.q(self._gaussian, obs)).numpy()
+        return greedy(self._noise.acting.q(self._gaussian, obs)).numpy()
 
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """The mean over the minibatch of (Q_theta(s_j, a_j) - d_j)^2; theta, theta^- drawn anew."""
         target, online = self.learner.target, self.learner.online
         with torch.no_grad():
-            q_next = self._sampled_q(target, batch.next_obs, self._target_noise)
+            q_next = self._sampled_q(target, batch.next_obs, self._noise.target)
             d = bellman_target(batch, q_next, self._context.gamma)
-        q = q_of_action(self._sampled_q(online, batch.obs, self._update_noise), batch.action)
+        q = q_of_action(self._sampled_q(online, batch.obs, self._noise.update), batch.action)
         total = (q - d).square().mean(dim=1)
         error = total.detach()
         reported = {"loss": error, "bellman_error": error, "q_mean": q.detach().mean(dim=1)}
@@ -87,7 +70,7 @@ class NoisyNet:
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
         """Sample theta anew where one is kept for an episode."""
-        self._acting.begin_episodes(rows, clock, self._gaussian)
+        self._noise.acting.begin_episodes(rows, clock, self._gaussian)
 
     def online_changed(self) -> None:
         """Recompute the variances."""
@@ -108,23 +91,14 @@ class NoisyNet:
     def select(self, rows: np.ndarray) -> None:
         """Keep only these seeds."""
         self.learner.select(rows)
-        self._update_noise.select(rows)
-        self._target_noise.select(rows)
-        self._acting.select(rows)
+        self._noise.select(rows)
         self.online_changed()
 
     def state(self, row: int) -> dict[str, Any]:
         """Return the states of the noise streams."""
-        return {
-            "update_noise": self._update_noise.state(row),
-            "target_noise": self._target_noise.state(row),
-            "acting": self._acting.state(row),
-        }
+        return self._noise.state(row)
 
     def load(self, states: list[Mapping[str, Any]]) -> None:
         """Go on from kept states."""
-        for row, state in enumerate(states):
-            self._update_noise.load(row, state["update_noise"])
-            self._target_noise.load(row, state["target_noise"])
-        self._acting.load([state["acting"] for state in states])
+        self._noise.load(states)
         self.online_changed()

@@ -12,15 +12,13 @@ from torch import Tensor
 
 from vdqn_runner.algos.base import Batch, Clock, Context, Loss
 from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
-from vdqn_runner.algos.noise import ActingNoise, Independent, ThetaEachEpisode, ThetaEachStep
+from vdqn_runner.algos.noise import Independent, Noise
 from vdqn_runner.algos.sigma_figures import sigma_figures
 from vdqn_runner.config import VDQNConfig
 from vdqn_runner.learner import Learner
 from vdqn_runner.nets import Posterior, entropy, mlp, rows_by_fan_in, softplus_inverse, uniform_rows
-from vdqn_runner.normals import NormalStreams
 from vdqn_runner.passes import SMALLEST_SIGMA
 from vdqn_runner.schedules import value_at
-from vdqn_runner.streams import Purpose
 
 
 class VDQN:
@@ -37,28 +35,22 @@ class VDQN:
         rho_init = softplus_inverse(config.sigma_init)
         rho = rows_by_fan_in(layout, len(seeds), lambda n_in: rho_init)
         self.learner = Learner({"mu": mu, "rho": rho}, config.optimizer)
-        self._update_noise = NormalStreams.of(seeds, Purpose.UPDATE_NOISE)
-        self._target_noise = NormalStreams.of(seeds, Purpose.TARGET_NOISE)
-        self._acting: ActingNoise = (
-            ThetaEachStep(context)
-            if config.resample == "step"
-            else ThetaEachEpisode(context, Independent())
-        )
+        self._noise = Noise(context, Independent(), config.resample)
         self.online_changed()
         self.target_changed()
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """Lines 6 and 7: sample theta ~ q_phi, then a_t = argmax_a Q_theta(s_t, a)."""
-        return greedy(self._acting.q(self._posterior.gaussian, obs)).numpy()
+        return greedy(self._noise.acting.q(self._posterior.gaussian, obs)).numpy()
 
     def loss(self, batch: Batch, clock: Clock) -> Loss:
-        """Lines 9 to 11: the KL divergence of paper eq. (6) for one minibatch.
+        """Lines 9 to 11: the KL divergence of paper eq. (7) for one minibatch.
 
         With sigma_noise = sqrt(lambda / 2)::
 
             KL = E_theta[ sum_j (Q_theta(s_j, a_j) - d_j)^2 / (2 sigma_noise^2) ] - H(q_phi)
 
-        and the surrogate of eq. (5) is ``lambda * KL``. Where lambda is 0 there is no KL, and
+        and the surrogate of eq. (6) is ``lambda * KL``. Where lambda is 0 there is no KL, and
         the summed Bellman error is minimised.
         """
         d = self._targets(batch)
@@ -81,7 +73,7 @@ class VDQN:
 
     def _targets(self, batch: Batch) -> Tensor:
         """Lines 9 and 10: theta_j^- ~ q_phi^-, one for each tuple; d_j [S, B]."""
-        eps = self._target_noise.draw(batch.obs.shape[1] * self._layout.n_units)
+        eps = self._noise.target.draw(batch.obs.shape[1] * self._layout.n_units)
         q_next = self._target_posterior.gaussian.q(batch.next_obs, eps)
         return bellman_target(batch, q_next, self._context.gamma)
 
@@ -89,15 +81,15 @@ class VDQN:
         """Q_theta(s_j, .) [S, B, A] for theta ~ q_phi, one for each tuple or one for all; H [S]."""
         posterior = self._posterior
         if self._config.theta_samples == "per_tuple":
-            eps = self._update_noise.draw(obs.shape[1] * self._layout.n_units)
+            eps = self._noise.update.draw(obs.shape[1] * self._layout.n_units)
             return posterior.q_and_entropy(obs, eps)
         sigma = torch.nn.functional.softplus(posterior.rho).clamp_min(SMALLEST_SIGMA)
-        theta = posterior.mu + sigma * self._update_noise.draw(self._layout.length)
+        theta = posterior.mu + sigma * self._noise.update.draw(self._layout.length)
         return mlp(theta, self._layout, obs), entropy(sigma, self._layout)
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
         """Sample theta anew where one is kept for an episode."""
-        self._acting.begin_episodes(rows, clock, self._posterior.gaussian)
+        self._noise.acting.begin_episodes(rows, clock, self._posterior.gaussian)
 
     def online_changed(self) -> None:
         """Recompute what follows from phi."""
@@ -120,25 +112,16 @@ class VDQN:
     def select(self, rows: np.ndarray) -> None:
         """Keep only these seeds."""
         self.learner.select(rows)
-        self._update_noise.select(rows)
-        self._target_noise.select(rows)
-        self._acting.select(rows)
+        self._noise.select(rows)
         self.online_changed()
         self.target_changed()
 
     def state(self, row: int) -> dict[str, Any]:
         """Return the states of the noise streams."""
-        return {
-            "update_noise": self._update_noise.state(row),
-            "target_noise": self._target_noise.state(row),
-            "acting": self._acting.state(row),
-        }
+        return self._noise.state(row)
 
     def load(self, states: list[Mapping[str, Any]]) -> None:
         """Go on from kept states."""
-        for row, state in enumerate(states):
-            self._update_noise.load(row, state["update_noise"])
-            self._target_noise.load(row, state["target_noise"])
-        self._acting.load([state["acting"] for state in states])
+        self._noise.load(states)
         self.online_changed()
         self.target_changed()
