@@ -22,17 +22,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vdqn_runner.errors import ConfigError
+
 _log = logging.getLogger(__name__)
 _SOURCE = Path(__file__).with_name("kernels.c")
 _FLAGS = [
     "-O3",
     "-march=native",
-    "-mprefer-vector-width=512",
     "-ffp-contract=fast",
     "-fno-math-errno",
     "-fno-trapping-math",
     "-shared",
     "-fPIC",
+    *(["-mprefer-vector-width=512"] if platform.machine() in ("x86_64", "AMD64") else []),
 ]
 
 _KINDS = {
@@ -65,8 +67,11 @@ def engine() -> str:
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    if os.environ.get("VDQN_KERNELS", "").lower() == "off":
+    wanted = os.environ.get("VDQN_KERNELS", "")
+    if wanted == "off":
         return None
+    if wanted:
+        raise ConfigError(f"VDQN_KERNELS={wanted}: must be off or not set")
     try:
         library = ctypes.CDLL(str(_built()))
     except (OSError, subprocess.SubprocessError) as error:
@@ -94,13 +99,17 @@ def _built() -> Path:
     key = hashlib.sha256()
     for part in (_SOURCE.read_bytes(), version, " ".join(_FLAGS).encode(), _processor()):
         key.update(hashlib.sha256(part).digest())
+    name = f"kernels-{key.hexdigest()[:16]}.so"
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(base) / "vdqn-runner"
-    library = folder / f"kernels-{key.hexdigest()[:16]}.so"
-    if not library.exists():
+    try:
         folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="vdqn-runner-"))
+    library = folder / name
+    if not library.exists():
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            made = Path(scratch) / library.name
+            made = Path(scratch) / name
             subprocess.run(
                 [*compiler, *_FLAGS, "-o", str(made), str(_SOURCE), "-lm"],
                 capture_output=True,

@@ -1,5 +1,9 @@
 """Each compiled kernel against its torch form."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -137,3 +141,22 @@ def test_adam(monkeypatch, step):
     lr = np.array([1e-3, 1e-1, 0.0])
     arguments = (rows, gradient, first, second, lr, (0.9, 0.999), 1e-8, step)
     close(both(monkeypatch, passes.adam, *arguments), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "printed"),
+    [
+        ({"VDQN_KERNELS": "off"}, "torch"),
+        ({"CC": "false"}, "torch"),
+        ({"CC": "no-such-compiler"}, "torch"),
+        ({"XDG_CACHE_HOME": "/dev/null"}, "compiled"),
+        ({"VDQN_KERNELS": "of"}, "must be off or not set"),
+    ],
+)
+def test_which_form_is_in_use(settings, printed):
+    code = "from vdqn_runner import kernels; print(kernels.engine())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | settings, capture_output=True, text=True
+    )
+    assert printed in done.stdout + done.stderr
+    assert ("training is slower" in done.stderr) == ("CC" in settings)

@@ -343,6 +343,26 @@ def test_gradient_of_the_entropy_by_rho(rho, slope):
     torch.testing.assert_close(grad[0], expected, rtol=1e-5, atol=0.0)
 
 
+def test_nothing_depends_on_the_number_of_threads():
+    layout = Layout([50, 100, 100, 2])
+    mu, rho = normal(5, layout.length, seed=1, scale=0.1), normal(5, layout.length, seed=2)
+    x, eps = normal(5, 64, 50, seed=3), normal(5, 64 * layout.n_units, seed=4)
+
+    def everything(threads):
+        torch.set_num_threads(threads)
+        try:
+            leaves = [mu.clone().requires_grad_(), rho.clone().requires_grad_()]
+            q, h = Posterior(layout, *leaves).q_and_entropy(x, eps)
+            plain = mlp(leaves[0], layout, x)
+            total = (q + plain).square().sum() - h.sum()
+            return [q, plain, h, *torch.autograd.grad(total, leaves)]
+        finally:
+            torch.set_num_threads(1)
+
+    for one, two in zip(everything(1), everything(2), strict=True):
+        assert torch.equal(one, two)
+
+
 # Initial rows.
 
 

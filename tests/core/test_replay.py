@@ -52,7 +52,8 @@ class World:
         self.serial += 1
         return np.full(self.shape, self.serial, np.uint16)
 
-    def step(self, replay, lists, keep_terminal):
+    def step(self, replay, lists, keep_terminal, between=lambda: None):
+        """Take a step in every seed; ``between`` is called when episodes have been begun."""
         n = len(self.lengths)
         starting = [k for k in range(n) if self.left[k] == 0]
         for k in starting:
@@ -61,6 +62,7 @@ class World:
             self.obs[k] = self.fresh()
         if starting:
             replay.begin(np.array(starting), np.stack([self.obs[k] for k in starting]))
+        between()
         after = [self.fresh() for _ in range(n)]
         self.left = [left - 1 for left in self.left]
         action = self.rng.integers(0, 3, n)
@@ -120,10 +122,15 @@ def test_holds_what_lists_hold(lengths, capacity, steps, shape, keep_terminal, t
     episodes = steps if tight else 1000
     replay = UniformReplay(len(lengths), spec(shape), capacity, episodes)
     lists, world = Lists(len(lengths), capacity), World(lengths, shape)
+
+    def check():
+        if len(replay):
+            assert contents(replay, len(lengths)) == expected(lists)
+
     for count in range(1, steps + 1):
-        world.step(replay, lists, keep_terminal)
+        world.step(replay, lists, keep_terminal, check)
         assert len(replay) == min(count, capacity)
-        assert contents(replay, len(lengths)) == expected(lists)
+        check()
 
 
 @given(
