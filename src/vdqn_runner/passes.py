@@ -46,8 +46,9 @@ def softplus(rho: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]
 
 def log_sum(sigma: Tensor, mask: Tensor) -> Tensor:
     """Return ``[S]``: the sum over each row of ``sigma`` [S, P] of mask * log(sigma)."""
-    # Seed by seed: one sum over [S, P] may be cut differently for other S.
-    return torch.stack([torch.dot(logs, mask) for logs in torch.log(sigma + (1.0 - mask))])
+    # By NumPy, row by row: torch cuts a long sum differently for other S and other thread counts.
+    terms = (torch.log(sigma + (1.0 - mask)) * mask).numpy()
+    return torch.from_numpy(np.array([row.sum(dtype=np.float64) for row in terms], np.float32))
 
 
 def mlp_forward(layout: Layout, rows: Tensor, x: Tensor, keep: bool) -> tuple[Tensor, Any]:

@@ -52,6 +52,7 @@ def execute(config: RunConfig) -> Path:
             # Another process may have finished it between the look above and the lock.
             if not _is_done(run, seed):
                 runs.append(SeedRun(folder, _status(config, seed, folder)))
+                runs[-1].plan()
                 stack.callback(runs[-1].close)
         interrupt = stack.enter_context(noted_signals())
         for group, states in _by_step(runs):

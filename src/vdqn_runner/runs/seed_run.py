@@ -14,6 +14,7 @@ from vdqn_runner.runs.folder import (
     CHECKPOINT,
     EPISODES,
     PREVIOUS_CHECKPOINT,
+    STATUS,
     TIMING,
     UPDATES,
 )
@@ -34,6 +35,11 @@ class SeedRun:
         self._status = status
         self._offsets: Mapping[str, int] = {}
         self._logs: list[CsvLog] = []
+
+    def plan(self) -> None:
+        """Leave word that this seed is going to be trained, unless it has a status already."""
+        if not (self.folder / STATUS).exists():
+            self._write_status(state="planned")
 
     def restore(self) -> dict[str, Any] | None:
         """Return the training state of the last checkpoint, or None if there is none.
