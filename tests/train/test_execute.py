@@ -244,3 +244,14 @@ def test_reward_scale_is_in_the_loss_and_not_in_the_log(tmp_path):
         for folder in (plain, scaled)
     ]
     assert errors[1] > 100 * errors[0]
+
+
+def test_seeds_are_planned_before_the_first_one_trains(tmp_path, monkeypatch):
+    seen = []
+
+    def train(settings, runs, *rest):
+        seen.append(states(runs[0].folder.parent))
+
+    monkeypatch.setattr("vdqn_runner.run.train", train)
+    run(tmp_path, n_seeds=2)
+    assert seen == [{"seed-00000": "planned", "seed-00001": "planned"}]
