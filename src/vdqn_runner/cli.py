@@ -105,6 +105,11 @@ def _command(arguments: list[str]) -> int:
     planned = plan(args)
     if planned.sweep_dir is None:
         return _hand_to_hydra(arguments)
+    try:
+        planned.sweep_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        _complain(f"{planned.sweep_dir}: cannot be made ({error.strerror})")
+        return FAILED
     folder = str(planned.sweep_dir).replace("\\", "\\\\").replace("'", "\\'")
     code = _hand_to_hydra([*arguments, f"hydra.sweep.dir='{folder}'"])
     failed = _report_failures(planned.sweep_dir, len(planned.jobs))

@@ -78,6 +78,17 @@ class Layout:
             views.append(Layer(weight, bias))
         return views
 
+    def named(self, row: Tensor) -> dict[str, Tensor]:
+        """Return copies of one seed's parameters by name, padding left out.
+
+        ``layer1.weight`` [in, out], ``layer1.bias`` [out] and so on, from ``row`` [P].
+        """
+        parameters = {}
+        for number, layer in enumerate(self.layers(row.detach().reshape(1, -1)), start=1):
+            parameters[f"layer{number}.weight"] = layer.weight[0].clone()
+            parameters[f"layer{number}.bias"] = layer.bias[0, 0].clone()
+        return parameters
+
     def split_units(self, draws: Tensor, batch: int) -> list[Tensor]:
         """Cut ``draws`` [S, >= batch * n_units] into one ``[S, batch, out]`` for each layer."""
         parts = []

@@ -70,10 +70,6 @@ class Learner:
         self._moment2 = {k: v[index] for k, v in self._moment2.items()}
         self._gradients = tuple(g[index] for g in self._gradients)
 
-    def policy(self, row: int) -> dict[str, Tensor]:
-        """Return copies of a seed's online parameters ``[P]``."""
-        return {name: value[row].detach().clone() for name, value in self.online.items()}
-
     def state(self, row: int) -> dict[str, Any]:
         """Return what is to be kept of one seed."""
         groups = self._groups()

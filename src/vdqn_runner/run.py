@@ -1,5 +1,6 @@
 """Carry out one run: find out which seeds are missing, and train those."""
 
+import logging
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,14 +12,17 @@ import torch
 
 from vdqn_runner.config import RunConfig, identity, identity_mapping
 from vdqn_runner.envs import make_envs
+from vdqn_runner.errors import RunError
 from vdqn_runner.kernels import engine
-from vdqn_runner.runs.folder import create_run, run_path, seed_path
+from vdqn_runner.runs.folder import EPISODES, POLICY, UPDATES, create_run, run_path, seed_path
 from vdqn_runner.runs.interrupt import Interrupt, Interrupted, noted_signals
 from vdqn_runner.runs.lock import SeedLock
 from vdqn_runner.runs.provenance import commit, utc_now, versions
 from vdqn_runner.runs.seed_run import SeedRun
 from vdqn_runner.runs.status import Status, read_status
 from vdqn_runner.train import train
+
+_log = logging.getLogger(__name__)
 
 
 def execute(config: RunConfig) -> Path:
@@ -39,11 +43,12 @@ def execute(config: RunConfig) -> Path:
     run = run_path(config, envs.spec.label, identity(config))
     create_run(run, identity_mapping(config))
     todo = [seed for seed in _seeds(config) if not _is_done(run, seed)]
+    done = [seed for seed in _seeds(config) if seed not in todo]
     if not config.quiet:
-        skipped = config.n_seeds - len(todo)
-        print(f"{run}: {len(todo)} seeds to train, {skipped} done", file=sys.stderr)
+        print(f"{run}: {len(todo)} of {config.n_seeds} seeds to train", file=sys.stderr)
     if not todo:
         return run
+    _warn_of_other_kernels(run, done)
     with ExitStack() as stack:
         runs = []
         for seed in todo:
@@ -83,8 +88,38 @@ def _seeds(config: RunConfig) -> range:
 
 
 def _is_done(run: Path, seed: int) -> bool:
-    status = read_status(seed_path(run, seed))
-    return status is not None and status.state == "done"
+    """Whether this seed is finished.
+
+    Raises:
+        RunError: It is, and what it wrote is no longer there.
+    """
+    folder = seed_path(run, seed)
+    status = read_status(folder)
+    if status is None or status.state != "done":
+        return False
+    for name in (EPISODES, UPDATES, POLICY):
+        if not (folder / name).exists():
+            raise RunError(
+                f"{folder} is done, but its {name} is missing; restore it, or remove the folder to "
+                "train this seed again"
+            )
+    return True
+
+
+def _warn_of_other_kernels(run: Path, done: Sequence[int]) -> None:
+    """Say so where finished seeds of this run were trained with the other form of the kernels."""
+    for seed in done:
+        status = read_status(seed_path(run, seed))
+        used = status.versions.get("kernels") if status else None
+        if used not in (None, engine()):
+            _log.warning(
+                "%s: finished seeds were trained with %s kernels, these will be with %s ones: "
+                "the same statistically, not bit for bit",
+                run,
+                used,
+                engine(),
+            )
+            return
 
 
 def _status(config: RunConfig, seed: int, folder: Path) -> Status:

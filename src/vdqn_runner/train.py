@@ -41,8 +41,8 @@ class Lockstep:
         self.seeds = list(seeds)
         self.envs = make_envs(config.env, seeds)
         spec = self.envs.spec
-        layout = Layout([spec.obs_dim, *config.algo.network.hidden, spec.n_actions])
-        self.algo = make_algorithm(config.algo, Context(seeds, layout, config.env.gamma))
+        self._layout = Layout([spec.obs_dim, *config.algo.network.hidden, spec.n_actions])
+        self.algo = make_algorithm(config.algo, Context(seeds, self._layout, config.env.gamma))
         self.replay = UniformReplay(len(seeds), spec, config.algo.replay.capacity, config.episodes)
         self._picks = UniformBlocks(seeds, Purpose.REPLAY, config.algo.batch_size)
         self._table = None if spec.table is None else torch.from_numpy(spec.table)
@@ -164,6 +164,11 @@ class Lockstep:
         for sums in self.sums.values():
             sums[row] = 0.0
         self.counts[row] = 0
+
+    def policy(self, row: int) -> dict[str, dict[str, Tensor]]:
+        """Return a seed's online parameters: for each kind (``mu``, say) its layers by name."""
+        online = self.algo.learner.online
+        return {kind: self._layout.named(rows[row]) for kind, rows in online.items()}
 
     def select(self, rows: np.ndarray) -> None:
         """Keep only these seeds, in this order."""
@@ -309,7 +314,7 @@ def _retire(
     """Finish the seeds that are ``done``; return the runs that go on."""
     learner = batch.algo.learner
     for row in np.flatnonzero(done).tolist():
-        live[row].finish(learner.policy(row), batch.step, learner.updates)
+        live[row].finish(batch.policy(row), batch.step, learner.updates)
     rows = np.flatnonzero(~done)
     if len(rows):
         batch.select(rows)

@@ -1,8 +1,11 @@
 """Which jobs a command line runs, and what happens when some of them fail."""
 
 import json
+import os
 import shlex
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -178,3 +181,19 @@ def test_signal_stops_the_whole_sweep_and_earlier_failures_are_listed(
     assert main(["-m", "seed=0,1,2"]) == 130
     assert ran == [0, 1]
     assert "seed=0  full" in capsys.readouterr().err
+
+
+def test_warnings_reach_the_user(tmp_path):
+    """Hydra's logging must not swallow them: here, that there is no compiler."""
+    command = [sys.executable, "-m", "vdqn_runner.cli", "-q", "env.n=3", "episodes=1", "n_seeds=1"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"CC": "false"}, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "training is slower" in done.stderr
+
+
+def test_a_sweep_into_a_place_that_cannot_be_written_ends_with_one_line(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(["-m", f"out={tmp_path}/file", "env.n=3,4"]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1

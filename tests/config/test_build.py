@@ -33,6 +33,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (request(threads=0), "threads=0", "from 1 up"),
     (request(log_every=0), "log_every=0", "from 1 up"),
     (request(checkpoint_every=0), "checkpoint_every=0", "from 1 up"),
+    (request(seed=2**32 - 1, n_seeds=2), "seed=4294967295", "seed + n_seeds"),
     (request(device="gpu"), "device='gpu'", "cpu"),
     (request(device="CPU"), "device='CPU'", "did you mean cpu?"),
     (request(quiet="yes"), "quiet='yes'", "true or false"),

@@ -116,17 +116,6 @@ def test_rows_given_stay_as_they_are():
     assert torch.equal(given["one"], rows(2)["one"])
 
 
-def test_policy_is_a_copy():
-    learner = trained(2, [0.01])
-    policy = learner.policy(1)
-    kept = {name: value.clone() for name, value in policy.items()}
-    learner.descend(loss(learner.online, CENTRES[:2]), np.full(2, 0.01))
-    assert policy.keys() == learner.online.keys()
-    for name, value in policy.items():
-        assert value.shape == (P,) and not value.requires_grad
-        assert torch.equal(value, kept[name])
-
-
 @pytest.mark.parametrize("steps", [0, 1, 7])
 def test_goes_on_from_kept_states_in_another_batch(steps):
     lr = np.array([0.01, 0.02, 0.03])

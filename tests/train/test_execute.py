@@ -8,6 +8,8 @@ import pytest
 import torch
 from running import CARTPOLE, CHAIN, Stop, broken_off, config, logs, run, signalled
 
+from vdqn_runner import kernels
+from vdqn_runner.errors import RunError
 from vdqn_runner.run import Interrupted, execute
 from vdqn_runner.train import Lockstep
 
@@ -70,14 +72,17 @@ def test_a_done_seeds_status_and_files(finished):
 
 def test_policy_is_the_final_network(finished):
     policy = torch.load(finished / "seed-00001" / "policy.pt", weights_only=True)
-    tensors = policy.get("parameters", policy)
-    batch = Lockstep(config(finished, n_seeds=1), [1])
-    start = batch.algo.learner.policy(0)
-    assert {"mu", "rho"} <= tensors.keys()
-    for name in ("mu", "rho"):
-        assert tensors[name].shape == start[name].shape
-        assert torch.isfinite(tensors[name]).all()
-        assert not torch.equal(tensors[name], start[name])
+    start = Lockstep(config(finished, n_seeds=1), [1]).policy(0)
+    assert policy.keys() == start.keys() == {"mu", "rho"}
+    shapes = [(8, 18), (18,), (18, 11), (11,), (11, 2), (2,)]
+    for kind, tensors in policy.items():
+        assert list(tensors) == [
+            f"layer{k}.{part}" for k in (1, 2, 3) for part in ("weight", "bias")
+        ]
+        assert [tuple(tensor.shape) for tensor in tensors.values()] == shapes
+        for name, tensor in tensors.items():
+            assert torch.isfinite(tensor).all()
+            assert not torch.equal(tensor, start[kind][name])
 
 
 def test_episodes_are_all_there(finished):
@@ -255,3 +260,21 @@ def test_seeds_are_planned_before_the_first_one_trains(tmp_path, monkeypatch):
     monkeypatch.setattr("vdqn_runner.run.train", train)
     run(tmp_path, n_seeds=2)
     assert seen == [{"seed-00000": "planned", "seed-00001": "planned"}]
+
+
+def test_a_done_seed_without_its_files_is_not_passed_over(tmp_path):
+    folder = run(tmp_path, n_seeds=1, algo="dqn", episodes=3)
+    (folder / "seed-00000" / "updates.csv").unlink()
+    with pytest.raises(RunError, match="seed-00000 is done, but its updates.csv is missing"):
+        run(tmp_path, n_seeds=1, algo="dqn", episodes=3)
+
+
+def test_a_run_by_both_forms_of_the_kernels_is_remarked(tmp_path, monkeypatch, caplog):
+    run(tmp_path, n_seeds=1, algo="dqn", episodes=3)
+    run(tmp_path, n_seeds=2, algo="dqn", episodes=3)
+    assert not caplog.records
+    other = {"compiled": "torch", "torch": "compiled"}[kernels.engine()]
+    monkeypatch.setattr("vdqn_runner.run.engine", lambda: other)
+    run(tmp_path, n_seeds=3, algo="dqn", episodes=3)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "not bit for bit" in caplog.text

@@ -188,8 +188,11 @@ class RunConfig(Settings):
     algo: Algo = Field(description="the algorithm")
 
     @model_validator(mode="after")
-    def _out_stays_inside(self) -> "RunConfig":
-        """Refuse a results folder that climbs out of where it starts."""
+    def _stays_inside(self) -> "RunConfig":
+        """Refuse seeds that are too large, and a results folder that climbs out of its start."""
+        if self.seed + self.n_seeds > 2**32:
+            allowed = f"seed + n_seeds must not be above {2**32}, and n_seeds is {self.n_seeds}"
+            raise refuse("seed", self.seed, allowed)
         if ".." in self.out.split("/") or not self.out.isprintable():
             raise refuse("out", self.out, "must be a folder path without '..'")
         return self
