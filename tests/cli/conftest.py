@@ -1,13 +1,25 @@
 """What the tests of the command share: an empty folder to run in, and jobs that only record."""
 
+import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from vdqn_runner.config import RunConfig
+
+
+@pytest.fixture(autouse=True)
+def fresh_logging() -> Iterator[None]:
+    """Leave logging as it was: Hydra gives a process's root logger handlers of its own."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    for handler in set(root.handlers) - set(handlers):
+        root.removeHandler(handler)
+    root.setLevel(level)
 
 
 @pytest.fixture
