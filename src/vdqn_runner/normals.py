@@ -62,6 +62,10 @@ class NormalStreams:
         """Return what is to be kept of one seed's stream."""
         return [int(word) for word in self._lanes[row].reshape(-1)]
 
+    def states(self) -> list[list[int]]:
+        """Return the state of every seed's stream."""
+        return [self.state(row) for row in range(len(self._lanes))]
+
     def load(self, row: int, state: list[int]) -> None:
         """Go on from a kept state."""
         self._lanes[row] = np.array(state, np.uint64).reshape(LANES, 4)
@@ -73,14 +77,13 @@ class NormalBlocks:
     def __init__(self, streams: NormalStreams, width: int, depth: int = 32) -> None:
         """Hand out ``[S, width]`` at each call, ``depth`` calls a block."""
         self._streams, self._width, self._depth = streams, width, depth
-        self._n_seeds = len(streams._lanes)
-        self._begin = [streams.state(row) for row in range(self._n_seeds)]
+        self._begin = streams.states()
         self._used = 0
 
     def draw(self) -> Tensor:
         """Return the next ``[S, width]``."""
         if self._used in (0, self._depth):
-            self._begin = [self._streams.state(row) for row in range(self._n_seeds)]
+            self._begin = self._streams.states()
             self._block = self._streams.draw(self._width * self._depth)
             self._used = 0
         at = self._used * self._width
@@ -91,7 +94,6 @@ class NormalBlocks:
         """Keep only these seeds, in this order."""
         self._streams.select(rows)
         self._begin = [self._begin[row] for row in rows]
-        self._n_seeds = len(rows)
         if self._used:
             self._block = self._block[torch.from_numpy(rows)]
 

@@ -49,6 +49,8 @@ def execute(config: RunConfig) -> Path:
     if not todo:
         return run
     _warn_of_other_kernels(run, done)
+    # The same for every seed, and asking git takes several processes.
+    origin = {"versions": {**versions(), "kernels": engine()}, "commit": commit()}
     with ExitStack() as stack:
         runs = []
         for seed in todo:
@@ -56,7 +58,7 @@ def execute(config: RunConfig) -> Path:
             stack.enter_context(SeedLock(folder))
             # Another process may have finished it between the look above and the lock.
             if not _is_done(run, seed):
-                runs.append(SeedRun(folder, _status(config, seed, folder)))
+                runs.append(SeedRun(folder, _status(config, seed, folder, origin)))
                 runs[-1].plan()
                 stack.callback(runs[-1].close)
         interrupt = stack.enter_context(noted_signals())
@@ -122,8 +124,11 @@ def _warn_of_other_kernels(run: Path, done: Sequence[int]) -> None:
             return
 
 
-def _status(config: RunConfig, seed: int, folder: Path) -> Status:
-    """Return the status with which a seed starts, or starts again."""
+def _status(config: RunConfig, seed: int, folder: Path, origin: Mapping[str, Any]) -> Status:
+    """Return the status with which a seed starts, or starts again.
+
+    ``origin`` holds the versions and the commit that its numbers come from.
+    """
     before = read_status(folder)
     return Status(
         seed=seed,
@@ -133,8 +138,7 @@ def _status(config: RunConfig, seed: int, folder: Path) -> Status:
         episodes_done=0,
         steps=0,
         updates=0,
-        versions={**versions(), "kernels": engine()},
-        commit=commit(),
+        **origin,
         command=shlex.join(sys.argv),
         started=before.started if before else utc_now(),
         updated=utc_now(),

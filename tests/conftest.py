@@ -5,7 +5,7 @@ from vdqn_runner import kernels
 
 @pytest.fixture(scope="module", params=["compiled", "torch"])
 def engine(request):
-    """Both forms of the pointwise work."""
+    """Both forms of the numerical work, one after the other."""
     if request.param == "compiled":
         if not kernels.available():
             pytest.skip("no compiled kernels here")
