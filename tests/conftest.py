@@ -1,6 +1,11 @@
 import pytest
+from hypothesis import settings
 
 from vdqn_runner import kernels
+
+# No test depends on how fast the machine is.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="module", params=["compiled", "torch"])

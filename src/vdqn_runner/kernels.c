@@ -1,11 +1,21 @@
 /* The numerical work of an update, seed after seed, so that a seed's numbers stay in the cache.
  *
- * Compiled on first use and called through ctypes by kernels.py; torch forms of the same
- * functions are the reference. Every element is made by the same operations in the same order
- * wherever it lies, so results do not depend on how many seeds lie side by side.
+ * Compiled on first use and called through ctypes by kernels.py; the torch code of the algorithms
+ * is the reference. Every element is made by the same operations in the same order wherever it
+ * lies, so results do not depend on how many seeds lie side by side.
  */
 #include <stdint.h>
 #include <string.h>
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#define VL 16
+#elif defined(__AVX__)
+#define VL 8
+#else
+#define VL 4
+#endif
+
+typedef float vec __attribute__((vector_size(4 * VL)));
 
 #define LANES 8
 
@@ -35,22 +45,6 @@ static inline float log_(float x) {
     int32_t i = as_int(x);
     int32_t e = (i - 0x3f3504f3) >> 23;
     return fma_((float)e, 0.69314718056f, log_near_1(as_float(i - (e << 23)) - 1.0f));
-}
-
-/* exp(x) for x <= 0; below -87 the result is that of -87. */
-static inline float exp_(float x) {
-    x = x < -87.0f ? -87.0f : x;
-    float n = __builtin_rintf(x * 1.44269504088896341f);
-    float r = fma_(n, -0.693359375f, x);
-    r = fma_(n, 2.12194440e-4f, r);
-    float p = 1.9875691500e-4f;
-    p = fma_(p, r, 1.3981999507e-3f);
-    p = fma_(p, r, 8.3334519073e-3f);
-    p = fma_(p, r, 4.1665795894e-2f);
-    p = fma_(p, r, 1.6666665459e-1f);
-    p = fma_(p, r, 5.0000001201e-1f);
-    p = fma_(p, r * r, r) + 1.0f;
-    return p * as_float(((int32_t)n + 127) << 23);
 }
 
 /* Standard normals [n] of one seed from LANES interleaved SFC64 generators (Box and Muller). */
@@ -101,78 +95,194 @@ void vr_normals(uint64_t *lanes, float *out, long n_seeds, long n) {
     for (long s = 0; s < n_seeds; s++) normals_row(lanes + s * LANES * 4, out + s * n, n);
 }
 
-/* log(1 + z) for z in [0, 1]: log(1 + f) or log(2) + log(1 + f) with |f| <= sqrt(2) - 1, where f
- * follows from z without rounding 1 + z. */
-static inline float log1p_(float z) {
-    int upper = z > 0.41421356f;
-    float f = upper ? fma_(0.5f, z, -0.5f) : z;
-    return (upper ? 0.69314718056f : 0.0f) + log_near_1(f);
+typedef int32_t ints __attribute__((vector_size(4 * VL)));
+
+/* 1 / sqrt(x) and 1 / x for normal x > 0, to about one unit in the last place. */
+static inline vec inverse_root(vec x) {
+#if VL == 16
+    vec r = (vec)_mm512_rsqrt14_ps((__m512)x);
+    return r * (1.5f - 0.5f * x * r * r);
+#else
+    vec r;
+    for (int k = 0; k < VL; k++) r[k] = 1.0f / __builtin_sqrtf(x[k]);
+    return r;
+#endif
 }
 
-typedef float floats __attribute__((vector_size(64)));
-typedef int32_t ints __attribute__((vector_size(64)));
+static inline vec inverse(vec x) {
+#if VL == 16
+    vec r = (vec)_mm512_rcp14_ps((__m512)x);
+    return r * (2.0f - x * r);
+#else
+    return 1.0f / x;
+#endif
+}
 
-/* sum_i mask_i log sigma_i of `n` <= 256 numbers (normal floats, whole vectors): exponents are
- * added up and mantissas multiplied, at most 16 of them to a logarithm. */
-static double log_sum(const float *sigma, const float *mask, long n) {
-    ints exponents = {0}, one = exponents + 0x3f800000;
-    floats product = (floats)one;
+static inline vec load(const float *p) { vec v; memcpy(&v, p, sizeof v); return v; }
+static inline void store(float *p, vec v) { memcpy(p, &v, sizeof v); }
+static inline vec all(float x) { return (vec){0} + x; }
+static inline vec at_least(vec x, float least) {
+#if VL == 16
+    return (vec)_mm512_max_ps((__m512)x, (__m512)all(least));
+#else
+    for (int k = 0; k < VL; k++) x[k] = x[k] > least ? x[k] : least;
+    return x;
+#endif
+}
+
+static inline vec at_most(vec x, float most) {
+#if VL == 16
+    return (vec)_mm512_min_ps((__m512)x, (__m512)all(most));
+#else
+    for (int k = 0; k < VL; k++) x[k] = x[k] < most ? x[k] : most;
+    return x;
+#endif
+}
+
+/* a where x < bound, else b */
+static inline vec below(vec x, float bound, vec a, vec b) {
+#if VL == 16
+    return (vec)_mm512_mask_blend_ps(
+        _mm512_cmp_ps_mask((__m512)x, (__m512)all(bound), _CMP_LT_OQ), (__m512)b, (__m512)a);
+#else
+    for (int k = 0; k < VL; k++) a[k] = x[k] < bound ? a[k] : b[k];
+    return a;
+#endif
+}
+
+/* x where y > 0, else 0 */
+static inline vec where_positive(vec y, vec x) {
+#if VL == 16
+    return (vec)_mm512_maskz_mov_ps(
+        _mm512_cmp_ps_mask((__m512)y, _mm512_setzero_ps(), _CMP_GT_OQ), (__m512)x);
+#else
+    for (int k = 0; k < VL; k++) x[k] = y[k] > 0.0f ? x[k] : 0.0f;
+    return x;
+#endif
+}
+
+static inline float lane_sum(vec v) {
+#if VL == 16
+    return _mm512_reduce_add_ps((__m512)v);
+#else
+    float sum = 0.0f;
+    for (int k = 0; k < VL; k++) sum += v[k];
+    return sum;
+#endif
+}
+
+/* The first `count` < VL numbers of v. */
+static inline void store_some(float *p, vec v, long count) {
+#if VL == 16
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << count) - 1), (__m512)v);
+#else
+    memcpy(p, &v, (size_t)count * sizeof(float));
+#endif
+}
+
+/* exp(x) for x <= 0, to about two units in the last place; 0 or tiny below -87. */
+static inline vec exp_(vec x) {
+#if VL == 16
+    vec n = (vec)_mm512_roundscale_ps((__m512)(x * 1.44269504088896341f), 0);
+#else
+    const float round = 0x1.8p23f;
+    x = at_least(x, -87.0f);
+    vec n = (x * 1.44269504088896341f + round) - round;
+#endif
+    vec r = n * -0.693359375f + x;
+    r = n * 2.12194440e-4f + r;
+    vec p = r * 0.00829764759515f + 0.041915431265f;
+    p = p * r + 0.166675750963f;
+    p = p * r + 0.499988944161f;
+    p = p * r + 0.999999691807f;
+    p = p * r + 1.0000000717f;
+#if VL == 16
+    return (vec)_mm512_scalef_ps((__m512)p, (__m512)n);
+#else
+    return p * (vec)((__builtin_convertvector(n, ints) + 127) << 23);
+#endif
+}
+
+/* log(1 + z) = 2 atanh(z / (2 + z)) for z in [0, 1], to about two units in the last place. */
+static inline vec log1p_(vec z) {
+    vec s = z * inverse(z + 2.0f), t = s * s;
+    vec p = t * 0.281783342454f + 0.279606028928f;
+    p = p * t + 0.400249102733f;
+    p = p * t + 0.666663146822f;
+    p = p * t + 2.00000000792f;
+    return p * s;
+}
+
+/* A sum of logarithms of normal floats: exponents are added up and mantissas multiplied. */
+typedef struct {
+    vec product, exponents;
+} logs;
+
+static inline logs no_logs(void) { return (logs){all(1.0f), all(0.0f)}; }
+
+/* Add log(x) where mask is 1, not 0; at most 64 times between two calls of `settled`. */
+static inline logs add_logs(logs sum, vec x, vec mask) {
+    x = below(mask, 0.5f, all(1.0f), x);
+#if VL == 16
+    sum.exponents += (vec)_mm512_getexp_ps((__m512)x);
+    sum.product *= (vec)_mm512_getmant_ps((__m512)x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src);
+#else
+    ints bits = (ints)x, one = (ints)all(1.0f);
+    sum.exponents += __builtin_convertvector((bits >> 23) - 127, vec);
+    sum.product *= (vec)((bits & 0x7fffff) | one);
+#endif
+    return sum;
+}
+
+/* The same sum with a small product. */
+static inline logs settled(logs sum) {
+    ints bits = (ints)sum.product, one = (ints)all(1.0f);
+    sum.exponents += __builtin_convertvector((bits >> 23) - 127, vec);
+    sum.product = (vec)((bits & 0x7fffff) | one);
+    return sum;
+}
+
+static double total_of(logs sum) {
     double total = 0.0;
-    for (long j = 0; j < n; j += 16) {
-        ints bits, counts;
-        memcpy(&bits, sigma + j, sizeof bits);
-        memcpy(&counts, mask + j, sizeof counts);
-        bits = (bits & (counts != 0)) | (one & (counts == 0));
-        exponents += (bits >> 23) - 127;
-        product *= (floats)((bits & 0x7fffff) | 0x3f800000);
-    }
-    for (int k = 0; k < 16; k++)
-        total += log_(product[k]) + 0.69314718055994531 * exponents[k];
+    for (int k = 0; k < VL; k++)
+        total += log_(sum.product[k]) + 0.69314718055994531 * sum.exponents[k];
     return total;
 }
 
-/* sigma = log(1 + exp(rho)), at least 1e-30, its square, slope = mask d log sigma / d rho =
- * mask sigmoid(rho) / sigma, and log_sums[s] = sum_i mask_i log sigma_si; n in whole 64s. */
-void vr_softplus(const float *restrict rho, const float *restrict mask, float *restrict sigma,
-                 float *restrict variance, float *restrict slope, float *restrict log_sums,
-                 long n_seeds, long n) {
+/* variance = sigma^2 with sigma = softplus(rho) = log(1 + exp(rho)), at least 1e-30, and slope =
+ * mask d log sigma / d rho = mask sigmoid(rho) / sigma; adds mask log sigma to the sum. */
+static inline logs softplus(vec rho, vec mask, float *variance, float *slope, logs sum) {
+    vec z = exp_(at_most(rho, 0.0f) - at_least(rho, 0.0f));
+    vec sigma = at_least(log1p_(z) + at_least(rho, 0.0f), 1e-30f);
+    store(variance, sigma * sigma);
+    store(slope, mask * below(rho, 0.0f, z, all(1.0f)) * inverse(z * sigma + sigma));
+    return add_logs(sum, sigma, mask);
+}
+
+/* The same for rows [n_seeds, n], n in whole 64s; log_sums [n_seeds]. */
+void vr_softplus(const float *rho, const float *mask, float *variance, float *slope,
+                 float *log_sums, long n_seeds, long n) {
     for (long s = 0; s < n_seeds; s++) {
-        const float *r = rho + s * n;
-        float *out = sigma + s * n, *squared = variance + s * n, *steep = slope + s * n;
-        double total = 0.0;
-        for (long i = 0; i < n; i += 256) {
-            long end = i + 256 < n ? i + 256 : n;
-            for (long j = i; j < end; j++) {
-                float x = r[j];
-                float z = exp_(x < 0.0f ? x : -x);
-                float y = log1p_(z) + (x > 0.0f ? x : 0.0f);
-                y = y < 1e-30f ? 1e-30f : y;
-                out[j] = y;
-                squared[j] = y * y;
-                steep[j] = mask[j] * (x < 0.0f ? z : 1.0f) / fma_(z, y, y);
+        logs sum = no_logs();
+        for (long i = 0; i < n; i += 64) {
+            for (long j = i; j < i + 64; j += VL) {
+                long at = s * n + j;
+                sum = softplus(load(rho + at), load(mask + j), variance + at, slope + at, sum);
             }
-            total += log_sum(out + i, mask + i, end - i);
+            sum = settled(sum);
         }
-        log_sums[s] = (float)total;
+        log_sums[s] = (float)total_of(sum);
     }
 }
 
-/* ---- Networks --------------------------------------------------------------------------------
+/* ---- Products --------------------------------------------------------------------------------
  *
  * A seed's minibatch is a matrix [batch, features]; inside here its rows are padded to whole
- * vectors. What the padded columns hold is never used as an input of the next layer.
+ * 16s. Padded columns are computed like the others, from what lies behind a weight's row, and
+ * never used as an input of the next layer.
  */
-#if defined(__AVX512F__)
-#define VL 16
-#elif defined(__AVX__)
-#define VL 8
-#else
-#define VL 4
-#endif
 #define TILE_ROWS 8
 #define TILE_VECTORS 4
-
-typedef float vec __attribute__((vector_size(4 * VL)));
 
 static inline long padded(long n) { return (n + 15) / 16 * 16; }
 
@@ -184,11 +294,11 @@ static inline __attribute__((always_inline)) void tile(
     vec sum[TILE_ROWS][TILE_VECTORS], line[TILE_VECTORS];
     for (int v = 0; v < vectors; v++) {
         vec start = {0};
-        if (bias) memcpy(&start, bias + v * VL, sizeof start);
+        if (bias) start = load(bias + v * VL);
         for (int r = 0; r < rows; r++) sum[r][v] = start;
     }
     for (long k = 0; k < depth; k++) {
-        for (int v = 0; v < vectors; v++) memcpy(&line[v], b + k * ld_b + v * VL, sizeof(vec));
+        for (int v = 0; v < vectors; v++) line[v] = load(b + k * ld_b + v * VL);
         for (int r = 0; r < rows; r++) {
             float x = a[r * row_a + k * col_a];
             for (int v = 0; v < vectors; v++) sum[r][v] += x * line[v];
@@ -197,8 +307,8 @@ static inline __attribute__((always_inline)) void tile(
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < vectors; v++) {
             long left = width - v * VL;
-            memcpy(c + r * ld_c + v * VL, &sum[r][v],
-                   left >= VL ? sizeof(vec) : (size_t)left * sizeof(float));
+            if (left >= VL) store(c + r * ld_c + v * VL, sum[r][v]);
+            else store_some(c + r * ld_c + v * VL, sum[r][v], left);
         }
 }
 
@@ -233,8 +343,8 @@ static inline __attribute__((always_inline)) void panels(
 }
 
 /* c [m, n] = a [m, depth] b [depth, n] + bias [n], or with a^T: a(r, k) = a[k * ld_a + r]. Each
- * element is a sum over depth in order, whatever tile it falls into. b and bias are read up to
- * 15 floats past their last column. */
+ * element is a sum over depth in order, whatever tile it falls into. b and bias are read in whole
+ * vectors, so up to 15 floats past their last column. */
 static void product(const float *a, long ld_a, const float *b, long ld_b, float *c, long ld_c,
                     const float *bias, long m, long n, long depth) {
     panels(a, ld_a, 1, b, ld_b, c, ld_c, bias, m, n, depth);
@@ -245,24 +355,66 @@ static void product_transposed(const float *a, long ld_a, const float *b, long l
     panels(a, 1, ld_a, b, ld_b, c, ld_c, 0, m, n, depth);
 }
 
-/* to [cols, padded(rows)] = from [rows, cols] transposed */
+#if VL == 16
+/* to [16, 16] = from [16, 16] transposed */
+static inline void transpose_block(const float *from, long ld_from, float *to, long ld_to) {
+    __m512 a[16], b[16];
+    for (int i = 0; i < 16; i++) a[i] = _mm512_loadu_ps(from + i * ld_from);
+    for (int i = 0; i < 16; i += 2) {
+        b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
+        b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4)
+        for (int k = 0; k < 2; k++) {
+            __m512d low = (__m512d)b[i + k], high = (__m512d)b[i + k + 2];
+            a[i + 2 * k] = (__m512)_mm512_unpacklo_pd(low, high);
+            a[i + 2 * k + 1] = (__m512)_mm512_unpackhi_pd(low, high);
+        }
+    for (int i = 0; i < 16; i += 8)
+        for (int k = 0; k < 4; k++) {
+            b[i + k] = _mm512_shuffle_f32x4(a[i + k], a[i + k + 4], 0x88);
+            b[i + k + 4] = _mm512_shuffle_f32x4(a[i + k], a[i + k + 4], 0xdd);
+        }
+    for (int k = 0; k < 8; k++) {
+        a[k] = _mm512_shuffle_f32x4(b[k], b[k + 8], 0x88);
+        a[k + 8] = _mm512_shuffle_f32x4(b[k], b[k + 8], 0xdd);
+    }
+    for (int i = 0; i < 16; i++) _mm512_storeu_ps(to + i * ld_to, a[i]);
+}
+#endif
+
+/* to [cols, padded(rows)] = from [rows, cols] transposed, zeros where no row is. */
 static void transpose(const float *restrict from, float *restrict to, long rows, long cols) {
     long ld = padded(rows);
-    for (long i = 0; i < rows; i += 16) {
-        long end = i + 16 < rows ? i + 16 : rows;
-        for (long j = 0; j < cols; j++)
+    for (long i = 0; i < ld; i += 16) {
+        long end = i + 16 < rows ? i + 16 : rows, j = 0;
+#if VL == 16
+        if (end == i + 16)
+            for (; j + 16 <= cols; j += 16)
+                transpose_block(from + i * cols + j, cols, to + j * ld + i, ld);
+#endif
+        for (; j < cols; j++) {
             for (long k = i; k < end; k++) to[j * ld + k] = from[k * cols + j];
+            for (long k = end; k < i + 16; k++) to[j * ld + k] = 0.0f;
+        }
     }
 }
 
-/* bias gradient [n]: the sum of the rows of g [m, ld] */
+/* out [n]: the sum of the rows of g [m, ld] */
 static void column_sums(const float *restrict g, long ld, float *restrict out, long m, long n) {
-    for (long j = 0; j < n; j++) out[j] = 0.0f;
-    for (long b = 0; b < m; b++)
-        for (long j = 0; j < n; j++) out[j] += g[b * ld + j];
+    for (long j = 0; j < n; j += VL) {
+        vec sum = {0};
+        for (long b = 0; b < m; b++) sum += load(g + b * ld + j);
+        if (n - j >= VL) store(out + j, sum);
+        else store_some(out + j, sum, n - j);
+    }
 }
 
-/* A network: `sizes` [layers + 1], where its blocks lie in a row, and the row's length. */
+/* ---- Networks --------------------------------------------------------------------------------
+ *
+ * A network: `sizes` [layers + 1], where its blocks lie in a row, and the row's length. It has a
+ * hidden layer at least.
+ */
 typedef struct {
     long layers;
     const long *sizes, *weight_at, *bias_at;
@@ -275,245 +427,689 @@ static net read_net(const long *words) {
     return n;
 }
 
-/* Zeros where a row holds no parameter. */
-static void clear_padding(const net *n, float *row) {
-    for (long i = 0; i < n->layers; i++) {
-        long weight_end = n->weight_at[i] + n->sizes[i] * n->sizes[i + 1];
-        long bias_end = n->bias_at[i] + n->sizes[i + 1];
-        long next = i + 1 < n->layers ? n->weight_at[i + 1] : n->length;
-        memset(row + weight_end, 0, (size_t)(n->bias_at[i] - weight_end) * sizeof(float));
-        memset(row + bias_end, 0, (size_t)(next - bias_end) * sizeof(float));
+/* One seed's observations: vectors [batch, in], or numbers s [batch] of which the network sees
+ * x_i = 1 for i < s, else 0 (a thermometer). */
+typedef struct {
+    const float *vectors;
+    const int32_t *states;
+} input;
+
+static input input_of(const float *vectors, const int32_t *states, long s, long batch, long n_in) {
+    input in = {vectors ? vectors + s * batch * n_in : 0, states ? states + s * batch : 0};
+    return in;
+}
+
+#define MOST_LAYERS 32
+
+/* Working space for one seed. For each hidden layer i: output h[i], its square, and spread[i] =
+ * eps / (2 std). Everything of a minibatch is [batch, padded(width)]. */
+typedef struct {
+    float *grad, *grad_second;        /* rows; the padding in them is zero and stays so */
+    float *theta, *eps_row, *eps;
+    float *h[MOST_LAYERS], *square[MOST_LAYERS], *spread[MOST_LAYERS], *x_square;
+    int32_t *order, *sorted, *counts; /* of thermometers: see sort_states */
+    float *flipped, *flipped_var;     /* a layer's weights transposed */
+    float *top, *top_var;             /* gradients of the last layer's weights, transposed */
+    float *g, *g_var, *below, *through;
+    float *q, *d, *slope, *spread_top;
+} space;
+
+static float *take(float **free, long count) {
+    float *at = *free;
+    *free += padded(count);
+    return at;
+}
+
+/* Lay the space out from `base`; return how many floats it takes. */
+static long lay_out(space *s, float *base, const net *n, long batch, int states) {
+    float *free = base;
+    long widest = 0, units = 0, n_out = n->sizes[n->layers];
+    for (long i = 1; i <= n->layers; i++) {
+        units += n->sizes[i];
+        if (padded(n->sizes[i]) > widest) widest = padded(n->sizes[i]);
+    }
+    s->grad = take(&free, n->length);
+    s->grad_second = take(&free, n->length);
+    s->theta = take(&free, n->length + 16);
+    s->eps_row = take(&free, n->length + 64);
+    long normals = batch * units > n->length ? batch * units : n->length;
+    s->eps = take(&free, normals + 128);
+    for (long i = 0; i + 1 < n->layers; i++) {
+        long count = batch * padded(n->sizes[i + 1]);
+        s->h[i] = take(&free, count);
+        s->square[i] = take(&free, count);
+        s->spread[i] = take(&free, count);
+    }
+    s->x_square = take(&free, states ? 0 : batch * n->sizes[0]);
+    s->order = (int32_t *)take(&free, states ? batch : 0);
+    s->sorted = (int32_t *)take(&free, states ? batch : 0);
+    s->counts = (int32_t *)take(&free, states ? n->sizes[0] + 2 : 0);
+    s->flipped = take(&free, widest * widest);
+    s->flipped_var = take(&free, widest * widest);
+    s->top = take(&free, n_out * widest);
+    s->top_var = take(&free, n_out * widest);
+    s->g = take(&free, batch * widest);
+    s->g_var = take(&free, batch * widest);
+    s->below = take(&free, batch * widest);
+    s->through = take(&free, batch * widest);
+    s->q = take(&free, batch * n_out);
+    s->d = take(&free, batch);
+    s->slope = take(&free, batch);
+    s->spread_top = take(&free, batch);
+    return free - base;
+}
+
+/* How many floats of working space, zero at first, a network needs. */
+long vr_space(const long *words, long batch, int states) {
+    net n = read_net(words);
+    space s;
+    return lay_out(&s, 0, &n, batch, states);
+}
+
+/* The minibatch in the order of its states: sorted[k] is the state of order[k]. */
+static void sort_states(const int32_t *states, long n_in, space *s, long batch) {
+    memset(s->counts, 0, (size_t)(n_in + 2) * sizeof *s->counts);
+    for (long b = 0; b < batch; b++) s->counts[states[b] + 1]++;
+    for (long i = 0; i < n_in; i++) s->counts[i + 1] += s->counts[i];
+    for (long b = 0; b < batch; b++) {
+        long k = s->counts[states[b]]++;
+        s->order[k] = (int32_t)b;
+        s->sorted[k] = states[b];
     }
 }
 
-/* Floats of one seed's hidden outputs. */
-static long hidden_floats(const net *n, long batch) {
-    long total = 0;
-    for (long i = 1; i < n->layers; i++) total += batch * padded(n->sizes[i]);
-    return total;
+/* ReLU of so many vectors of one tuple's first layer. */
+static inline __attribute__((always_inline)) void rectify(float *h, const vec *sum,
+                                                          const int vectors) {
+    for (int v = 0; v < vectors; v++) store(h + v * VL, at_least(sum[v], 0.0f));
 }
 
-static long widest(const net *n) {
-    long most = 0;
-    for (long i = 0; i <= n->layers; i++)
-        if (padded(n->sizes[i]) > most) most = padded(n->sizes[i]);
-    return most;
+/* The same under noise `e`; also the square, and spread = e / (2 std). */
+static inline __attribute__((always_inline)) void rectify_noisy(
+    float *h, float *square, float *spread, const vec *mean, const vec *variance, const float *e,
+    const int vectors) {
+    for (int v = 0; v < vectors; v++) {
+        vec eps = load(e + v * VL);
+        vec root = inverse_root(at_least(variance[v], 1e-36f));
+        vec y = at_least(mean[v] + variance[v] * root * eps, 0.0f);
+        store(h + v * VL, y);
+        store(square + v * VL, y * y);
+        store(spread + v * VL, 0.5f * eps * root);
+    }
 }
 
-/* q [n_seeds, batch, A] at x [n_seeds, batch, in]. What the backward pass needs goes to `saved`
- * [n_seeds, hidden_floats]; where `keep` is 0 all seeds use the same hidden_floats. */
-void vr_mlp_forward(const long *words, const float *rows, const float *x, float *saved, float *q,
-                    long n_seeds, long batch, int keep) {
-    net n = read_net(words);
-    long n_saved = keep ? hidden_floats(&n, batch) : 0;
-    long n_in = n.sizes[0], n_out = n.sizes[n.layers];
-    for (long s = 0; s < n_seeds; s++) {
-        const float *row = rows + s * n.length, *h = x + s * batch * n_in;
-        float *out = saved + s * n_saved;
-        long ld = n_in;
-        for (long i = 0; i < n.layers; i++) {
-            long width = n.sizes[i + 1], ld_out = padded(width);
-            int last = i + 1 == n.layers;
-            if (last) {
-                out = q + s * batch * n_out;
-                ld_out = n_out;
+/* First layer at thermometers, so many columns of it: a state s sees the sum of the first s rows
+ * of the weights, so the sums run once through the rows. */
+static inline __attribute__((always_inline)) void first_of_states(
+    const net *n, const float *row, space *s, long batch, long column, const int vectors) {
+    long width = n->sizes[1], ld = padded(width), i = 0;
+    const float *weight = row + n->weight_at[0] + column, *bias = row + n->bias_at[0] + column;
+    vec sum[4];
+    for (int v = 0; v < vectors; v++) sum[v] = load(bias + v * VL);
+    for (long k = 0; k < batch; k++) {
+        for (; i < s->sorted[k]; i++)
+            for (int v = 0; v < vectors; v++) sum[v] += load(weight + i * width + v * VL);
+        rectify(s->h[0] + s->order[k] * ld + column, sum, vectors);
+    }
+}
+
+static inline __attribute__((always_inline)) void first_noisy_of_states(
+    const net *n, const float *mu, const float *variance, const float *eps, space *s, long batch,
+    long column, const int vectors) {
+    long width = n->sizes[1], ld = padded(width), i = 0;
+    long at_w = n->weight_at[0] + column, at_b = n->bias_at[0] + column;
+    vec mean[4], spread[4];
+    for (int v = 0; v < vectors; v++) {
+        mean[v] = load(mu + at_b + v * VL);
+        spread[v] = load(variance + at_b + v * VL);
+    }
+    for (long k = 0; k < batch; k++) {
+        for (; i < s->sorted[k]; i++)
+            for (int v = 0; v < vectors; v++) {
+                /* The square of a thermometer is itself. */
+                mean[v] += load(mu + at_w + i * width + v * VL);
+                spread[v] += load(variance + at_w + i * width + v * VL);
             }
-            product(h, ld, row + n.weight_at[i], width, out, ld_out, row + n.bias_at[i], batch,
-                    width, n.sizes[i]);
-            if (!last) {
-                for (long k = 0; k < batch * ld_out; k++) out[k] = out[k] > 0.0f ? out[k] : 0.0f;
-                h = out;
-                ld = ld_out;
-                out += batch * ld_out;
+        long b = s->order[k], at = b * ld + column;
+        rectify_noisy(s->h[0] + at, s->square[0] + at, s->spread[0] + at, mean, spread,
+                      eps + b * width + column, vectors);
+    }
+}
+
+/* Gradient of the first layer's weights at thermometers, so many columns of it: that of row i is
+ * the sum of g over the tuples whose state is above i. Of the last vector `left` are stored. */
+static inline __attribute__((always_inline)) void gradient_of_states(
+    const float *g, long ld, float *out, long width, long n_in, const space *s, long batch,
+    long left, const int vectors) {
+    vec sum[4] = {{0}};
+    long i = n_in;
+    for (long k = batch; k-- > 0;) {
+        for (; i > s->sorted[k]; i--)
+            for (int v = 0; v < vectors; v++) {
+                float *to = out + (i - 1) * width + v * VL;
+                if (left >= (v + 1) * VL) store(to, sum[v]);
+                else if (left > v * VL) store_some(to, sum[v], left - v * VL);
             }
+        for (int v = 0; v < vectors; v++) sum[v] += load(g + s->order[k] * ld + v * VL);
+    }
+    for (; i > 0; i--)
+        for (int v = 0; v < vectors; v++) {
+            float *to = out + (i - 1) * width + v * VL;
+            if (left >= (v + 1) * VL) store(to, sum[v]);
+            else if (left > v * VL) store_some(to, sum[v], left - v * VL);
         }
+}
+
+/* Gradient of the first layer's weights from that of its outputs, g [batch, ld]. */
+static void first_layer_gradient(const net *n, const float *vectors, const float *g, float *out,
+                                 const space *s, long batch) {
+    long n_in = n->sizes[0], width = n->sizes[1], ld = padded(width), j = 0;
+    if (vectors) {
+        product_transposed(vectors, n_in, g, ld, out, width, n_in, width, batch);
+        return;
+    }
+    for (; j + 4 * VL <= ld; j += 4 * VL)
+        gradient_of_states(g + j, ld, out + j, width, n_in, s, batch, width - j, 4);
+    for (; j < ld; j += VL)
+        gradient_of_states(g + j, ld, out + j, width, n_in, s, batch, width - j, 1);
+}
+
+/* Hidden layers of an MLP with ReLU. */
+static void mlp_hidden(const net *n, const float *row, input in, space *s, long batch) {
+    long first = 0;
+    if (in.states) {
+        long ld = padded(n->sizes[1]), j = 0;
+        sort_states(in.states, n->sizes[0], s, batch);
+        for (; j + 4 * VL <= ld; j += 4 * VL) first_of_states(n, row, s, batch, j, 4);
+        for (; j < ld; j += VL) first_of_states(n, row, s, batch, j, 1);
+        first = 1;
+    }
+    for (long i = first; i + 1 < n->layers; i++) {
+        long width = n->sizes[i + 1], ld = padded(width), depth = n->sizes[i];
+        const float *x = i ? s->h[i - 1] : in.vectors;
+        float *h = s->h[i];
+        product(x, i ? padded(depth) : depth, row + n->weight_at[i], width, h, ld,
+                row + n->bias_at[i], batch, ld, depth);
+        for (long k = 0; k < batch * ld; k += VL) store(h + k, at_least(load(h + k), 0.0f));
     }
 }
 
-/* Gradient rows [n_seeds, length] from grad_q [n_seeds, batch, A]; `scratch` holds
- * 2 batch widest + widest^2 floats. */
-void vr_mlp_backward(const long *words, const float *rows, const float *x, const float *saved,
-                     const float *grad_q, float *grad, float *scratch, long n_seeds, long batch) {
-    net n = read_net(words);
-    long n_saved = hidden_floats(&n, batch), n_in = n.sizes[0], n_out = n.sizes[n.layers];
-    long wide = widest(&n);
-    float *flipped = scratch + 2 * batch * wide;
-    for (long s = 0; s < n_seeds; s++) {
-        const float *row = rows + s * n.length;
-        float *out = grad + s * n.length, *g = scratch, *before = scratch + batch * wide;
-        const float *top = saved + s * n_saved + n_saved;
-        long ld = padded(n_out);
+/* Hidden layers by local reparameterisation, with variances `variance` (a row like mu) and one
+ * normal a unit, layer by layer, each [batch, units]. Returns the last layer's normals. */
+static const float *gaussian_hidden(const net *n, const float *mu, const float *variance, input in,
+                                    const float *eps, space *s, long batch) {
+    long first = 0;
+    if (in.states) {
+        long ld = padded(n->sizes[1]), j = 0;
+        sort_states(in.states, n->sizes[0], s, batch);
+        for (; j + 4 * VL <= ld; j += 4 * VL)
+            first_noisy_of_states(n, mu, variance, eps, s, batch, j, 4);
+        for (; j < ld; j += VL) first_noisy_of_states(n, mu, variance, eps, s, batch, j, 1);
+        eps += batch * n->sizes[1];
+        first = 1;
+    } else
+        for (long k = 0; k < batch * n->sizes[0]; k++)
+            s->x_square[k] = in.vectors[k] * in.vectors[k];
+    for (long i = first; i + 1 < n->layers; i++) {
+        long width = n->sizes[i + 1], ld = padded(width), depth = n->sizes[i];
+        long at_w = n->weight_at[i], at_b = n->bias_at[i], ld_x = i ? padded(depth) : depth;
+        float *h = s->h[i], *square = s->square[i], *spread = s->spread[i];
+        product(i ? s->square[i - 1] : s->x_square, ld_x, variance + at_w, width, spread, ld,
+                variance + at_b, batch, ld, depth);
+        product(i ? s->h[i - 1] : in.vectors, ld_x, mu + at_w, width, h, ld, mu + at_b, batch, ld,
+                depth);
         for (long b = 0; b < batch; b++)
-            memcpy(g + b * ld, grad_q + (s * batch + b) * n_out, (size_t)n_out * sizeof(float));
-        for (long i = n.layers - 1; i >= 0; i--) {
-            long width = n.sizes[i + 1], below = n.sizes[i], ld_h = i ? padded(below) : n_in;
-            const float *h = i ? top - batch * ld_h : x + s * batch * n_in;
-            product_transposed(h, ld_h, g, ld, out + n.weight_at[i], width, below, width, batch);
-            column_sums(g, ld, out + n.bias_at[i], batch, width);
-            if (i) {
-                transpose(row + n.weight_at[i], flipped, below, width);
-                product(g, ld, flipped, ld_h, before, ld_h, 0, batch, below, width);
-                for (long k = 0; k < batch * ld_h; k++) before[k] = h[k] > 0.0f ? before[k] : 0.0f;
-                float *swap = g;
-                g = before;
-                before = swap;
-                ld = ld_h;
-                top = h;
+            for (long j = 0; j < ld; j += VL) {
+                long at = b * ld + j;
+                vec mean = load(h + at), v = load(spread + at);
+                rectify_noisy(h + at, square + at, spread + at, &mean, &v, eps + b * width + j, 1);
             }
+        eps += batch * width;
+    }
+    return eps;
+}
+
+static inline float dot(const float *a, const float *b, long ld) {
+    vec sum = {0};
+    for (long j = 0; j < ld; j += VL) sum += load(a + j) * load(b + j);
+    return lane_sum(sum);
+}
+
+/* The last layer's weights transposed, in s->flipped. */
+static void flip_last(const net *n, const float *row, float *flipped) {
+    long last = n->layers - 1;
+    transpose(row + n->weight_at[last], flipped, n->sizes[last], n->sizes[last + 1]);
+}
+
+/* q [batch, A] from the hidden layers of an MLP. */
+static void mlp_values(const net *n, const float *row, space *s, float *q, long batch) {
+    long last = n->layers - 1, ld = padded(n->sizes[last]), n_out = n->sizes[n->layers];
+    const float *bias = row + n->bias_at[last], *h = s->h[last - 1];
+    flip_last(n, row, s->flipped);
+    for (long b = 0; b < batch; b++)
+        for (long a = 0; a < n_out; a++)
+            q[b * n_out + a] = bias[a] + dot(h + b * ld, s->flipped + a * ld, ld);
+}
+
+/* q [batch, A] from the hidden layers by local reparameterisation and the last normals. */
+static void gaussian_values(const net *n, const float *mu, const float *variance, const float *eps,
+                            space *s, float *q, long batch) {
+    long last = n->layers - 1, ld = padded(n->sizes[last]), n_out = n->sizes[n->layers];
+    const float *bias = mu + n->bias_at[last], *bias_var = variance + n->bias_at[last];
+    flip_last(n, mu, s->flipped);
+    flip_last(n, variance, s->flipped_var);
+    for (long b = 0; b < batch; b++)
+        for (long a = 0; a < n_out; a++) {
+            float v = bias_var[a] + dot(s->square[last - 1] + b * ld, s->flipped_var + a * ld, ld);
+            float m = bias[a] + dot(s->h[last - 1] + b * ld, s->flipped + a * ld, ld);
+            q[b * n_out + a] = fma_(__builtin_sqrtf(v), eps[b * n_out + a], m);
         }
-        clear_padding(&n, out);
+}
+
+/* q [n_seeds, batch, A] of an MLP. */
+void vr_mlp_forward(const long *words, const float *rows, const float *x, const int32_t *states,
+                    float *q, float *working, long n_seeds, long batch) {
+    net n = read_net(words);
+    space s;
+    lay_out(&s, working, &n, batch, states != 0);
+    for (long k = 0; k < n_seeds; k++) {
+        const float *row = rows + k * n.length;
+        mlp_hidden(&n, row, input_of(x, states, k, batch, n.sizes[0]), &s, batch);
+        mlp_values(&n, row, &s, q + k * batch * n.sizes[n.layers], batch);
     }
 }
 
-/* What a seed saves of a Gaussian network's forward pass: x^2, then for each hidden layer its
- * output and the square of it, then every layer's standard deviation. */
-static long gaussian_floats(const net *n, long batch) {
-    long total = batch * n->sizes[0] + 2 * hidden_floats(n, batch);
-    for (long i = 1; i <= n->layers; i++) total += batch * padded(n->sizes[i]);
-    return total;
-}
-
-/* q [n_seeds, batch, A] by local reparameterisation with variances `variance` (rows like mu) and
- * normals `eps` [n_seeds, eps_stride], one a unit, layer by layer, each [batch, units]. `saved`
- * and `keep` as for an MLP. */
+/* q [n_seeds, batch, A] by local reparameterisation; eps [n_seeds, eps_stride]. */
 void vr_gaussian_forward(const long *words, const float *mu, const float *variance, const float *x,
-                         const float *eps, float *saved, float *q, float *scratch, long n_seeds,
-                         long batch, long eps_stride, int keep) {
+                         const int32_t *states, const float *eps, float *q, float *working,
+                         long n_seeds, long batch, long eps_stride) {
     net n = read_net(words);
-    long n_saved = keep ? gaussian_floats(&n, batch) : 0;
-    long n_in = n.sizes[0], n_out = n.sizes[n.layers];
-    for (long s = 0; s < n_seeds; s++) {
-        const float *m = mu + s * n.length, *v = variance + s * n.length;
-        const float *e = eps + s * eps_stride, *h = x + s * batch * n_in;
-        float *square = saved + s * n_saved, *next = square + batch * n_in;
-        float *std = next + 2 * hidden_floats(&n, batch);
-        long ld = n_in;
-        for (long k = 0; k < batch * n_in; k++) square[k] = h[k] * h[k];
-        for (long i = 0; i < n.layers; i++) {
-            long width = n.sizes[i + 1], ld_out = padded(width);
-            int last = i + 1 == n.layers;
-            float *mean = last ? scratch : next;
-            product(square, ld, v + n.weight_at[i], width, std, ld_out, v + n.bias_at[i], batch,
-                    width, n.sizes[i]);
-            product(h, ld, m + n.weight_at[i], width, mean, ld_out, m + n.bias_at[i], batch,
-                    width, n.sizes[i]);
-            if (last) {
-                float *out = q + s * batch * n_out;
-                for (long b = 0; b < batch; b++)
-                    for (long j = 0; j < width; j++) {
-                        float d = __builtin_sqrtf(std[b * ld_out + j]);
-                        std[b * ld_out + j] = d;
-                        out[b * n_out + j] =
-                            fma_(d, e[b * width + j], mean[b * ld_out + j]);
-                    }
-            } else {
-                float *squared = next + batch * ld_out;
-                for (long b = 0; b < batch; b++)
-                    for (long j = 0; j < width; j++) {
-                        long at = b * ld_out + j;
-                        float d = __builtin_sqrtf(std[at]);
-                        float y = fma_(d, e[b * width + j], mean[at]);
-                        y = y > 0.0f ? y : 0.0f;
-                        std[at] = d;
-                        mean[at] = y;
-                        squared[at] = y * y;
-                    }
-                h = next;
-                square = squared;
-                ld = ld_out;
-                next = squared + batch * ld_out;
-            }
-            std += batch * ld_out;
-            e += batch * width;
-        }
-    }
-}
-
-/* Gradient rows with respect to mu and, in grad_second, to the variances or, where grad_entropy
- * [n_seeds] is given, to rho with slopes as from vr_softplus. `scratch` holds 4 batch widest + widest^2 floats. */
-void vr_gaussian_backward(const long *words, const float *mu, const float *variance,
-                          const float *x, const float *eps, const float *saved,
-                          const float *grad_q, const float *grad_entropy, const float *slope,
-                          float *grad_mu, float *grad_second, float *scratch, long n_seeds,
-                          long batch, long eps_stride) {
-    net n = read_net(words);
-    long n_saved = gaussian_floats(&n, batch), n_in = n.sizes[0], n_out = n.sizes[n.layers];
-    long wide = widest(&n), units = 0;
+    space s;
+    lay_out(&s, working, &n, batch, states != 0);
+    long units = 0;
     for (long i = 1; i <= n.layers; i++) units += n.sizes[i];
-    float *flipped = scratch + 4 * batch * wide;
-    for (long s = 0; s < n_seeds; s++) {
-        const float *m = mu + s * n.length, *v = variance + s * n.length;
-        float *out_m = grad_mu + s * n.length, *out_v = grad_second + s * n.length;
-        const float *e = eps + s * eps_stride + batch * units;
-        const float *all = saved + s * n_saved, *std = all + n_saved;
-        const float *top = all + batch * n_in + 2 * hidden_floats(&n, batch);
-        float *g = scratch, *g_before = scratch + batch * wide;
-        float *g_var = scratch + 2 * batch * wide, *through = scratch + 3 * batch * wide;
-        long ld = padded(n_out);
-        for (long b = 0; b < batch; b++)
-            memcpy(g + b * ld, grad_q + (s * batch + b) * n_out, (size_t)n_out * sizeof(float));
-        for (long i = n.layers - 1; i >= 0; i--) {
-            long width = n.sizes[i + 1], below = n.sizes[i], ld_h = i ? padded(below) : n_in;
-            const float *h = i ? top - 2 * batch * ld_h : x + s * batch * n_in;
-            const float *square = i ? h + batch * ld_h : all;
-            e -= batch * width;
-            std -= batch * ld;
-            /* d z / d variance = eps / (2 std); the floor matters only where sigma is 0. */
-            for (long b = 0; b < batch; b++)
-                for (long j = 0; j < width; j++) {
-                    long at = b * ld + j;
-                    float d = std[at] < 1e-20f ? 1e-20f : std[at];
-                    g_var[at] = 0.5f * g[at] * e[b * width + j] / d;
-                }
-            product_transposed(h, ld_h, g, ld, out_m + n.weight_at[i], width, below, width, batch);
-            column_sums(g, ld, out_m + n.bias_at[i], batch, width);
-            product_transposed(square, ld_h, g_var, ld, out_v + n.weight_at[i], width, below, width, batch);
-            column_sums(g_var, ld, out_v + n.bias_at[i], batch, width);
-            if (i) {
-                transpose(m + n.weight_at[i], flipped, below, width);
-                product(g, ld, flipped, ld_h, g_before, ld_h, 0, batch, below, width);
-                transpose(v + n.weight_at[i], flipped, below, width);
-                product(g_var, ld, flipped, ld_h, through, ld_h, 0, batch, below, width);
-                /* h is a ReLU's output; it enters the layer above as h and as h^2. */
-                for (long b = 0; b < batch; b++)
-                    for (long j = 0; j < below; j++) {
-                        long at = b * ld_h + j;
-                        float d = fma_(2.0f * h[at], through[at], g_before[at]);
-                        g_before[at] = h[at] > 0.0f ? d : 0.0f;
-                    }
-                float *swap = g;
-                g = g_before;
-                g_before = swap;
-                ld = ld_h;
-                top = h;
-            }
-        }
-        clear_padding(&n, out_m);
-        clear_padding(&n, out_v);
-        if (grad_entropy) {
-            const float *steep = slope + s * n.length;
-            float by_log = grad_entropy[s];
-            for (long i = 0; i < n.length; i++)
-                out_v[i] = fma_(2.0f * v[i], out_v[i], by_log) * steep[i];
-        }
+    for (long k = 0; k < n_seeds; k++) {
+        const float *m = mu + k * n.length, *v = variance + k * n.length;
+        /* Whole vectors are read: a copy has room behind its end. */
+        memcpy(s.eps, eps + k * eps_stride, (size_t)(batch * units) * sizeof(float));
+        const float *rest = gaussian_hidden(
+            &n, m, v, input_of(x, states, k, batch, n.sizes[0]), s.eps, &s, batch);
+        gaussian_values(&n, m, v, rest, &s, q + k * batch * n.sizes[n.layers], batch);
     }
 }
 
-/* Adam (Kingma and Ba, 2015) on rows [n_seeds, n], with a learning rate for each seed;
- * bias1 = 1 - beta1^t, root_bias2 = sqrt(1 - beta2^t). */
-void vr_adam(float *restrict p, const float *restrict g, float *restrict m, float *restrict v,
-             const double *restrict lr, long n_seeds, long n, float beta1, float beta2, float eps,
-             double bias1, double root_bias2) {
-    float rest1 = 1.0f - beta1, rest2 = 1.0f - beta2, scale = (float)(1.0 / root_bias2);
-    for (long s = 0; s < n_seeds; s++) {
-        float step = (float)(lr[s] / bias1);
-        for (long i = s * n; i < (s + 1) * n; i++) {
-            float gi = g[i];
-            float mi = fma_(beta1, m[i], rest1 * gi);
-            float vi = fma_(beta2, v[i], rest2 * gi * gi);
-            m[i] = mi;
-            v[i] = vi;
-            p[i] = fma_(-step, mi / fma_(__builtin_sqrtf(vi), scale, eps), p[i]);
+/* ---- An update -------------------------------------------------------------------------------
+ *
+ * Seed by seed from its minibatch to its new parameters: targets, loss, gradient, Adam, and what
+ * follows from the new parameters.
+ */
+enum sample { POINT, ONE_A_BATCH, ONE_A_TUPLE };
+enum noise { INDEPENDENT, FACTORISED };
+enum second { NONE, SIGMA, RHO };
+enum loss { SQUARED, HUBER };
+
+typedef struct {
+    const long *words;
+    long n_seeds, batch;
+    /* Which theta is drawn, and how sigma is parameterised. */
+    long sample, target_sample, noise, second, loss;
+    /* The minibatch [n_seeds, batch, ...]; discount = gamma (1 - terminal). */
+    const float *x, *x_next;
+    const int32_t *states, *states_next;
+    const int64_t *action;
+    const float *reward, *discount;
+    /* Rows [n_seeds, length]; of the target the variances (ONE_A_TUPLE) or sigmas. */
+    float *mu, *row2, *moment1, *moment2, *moment1_row2, *moment2_row2;
+    const float *target_mu, *target_row2;
+    float *variance, *slope, *log_sum;
+    uint64_t *lanes, *target_lanes;
+    float *working;
+    /* A seed's loss is weight sum_j l(q_j - d_j) - entropy_weight H. */
+    const float *weight, *entropy_weight;
+    const double *lr;
+    double beta1, beta2, eps, bias1, root_bias2;
+    /* Sums over the minibatch, and the gradient's norm, [n_seeds]. */
+    double *squares, *losses, *values, *norm;
+} update;
+
+static long units_of(const net *n) {
+    long units = 0;
+    for (long i = 1; i <= n->layers; i++) units += n->sizes[i];
+    return units;
+}
+
+static long whole_64s(long n) { return (n + 63) / 64 * 64; }
+
+/* eps_W = f(e_in) f(e_out)^T and eps_b = f(e_out), f(x) = sign(x) sqrt|x| (Fortunato 2017) */
+static void factorised_row(const net *n, uint64_t *lanes, float *draws, float *row) {
+    long count = 0;
+    for (long i = 0; i < n->layers; i++) count += n->sizes[i] + n->sizes[i + 1];
+    normals_row(lanes, draws, whole_64s(count));
+    for (long k = 0; k < count; k++)
+        draws[k] = draws[k] < 0.0f ? -__builtin_sqrtf(-draws[k]) : __builtin_sqrtf(draws[k]);
+    for (long i = 0; i < n->layers; i++) {
+        long n_in = n->sizes[i], n_out = n->sizes[i + 1];
+        const float *f_in = draws, *f_out = draws + n_in;
+        float *weight = row + n->weight_at[i], *bias = row + n->bias_at[i];
+        for (long k = 0; k < n_in; k++)
+            for (long j = 0; j < n_out; j++) weight[k * n_out + j] = f_in[k] * f_out[j];
+        memcpy(bias, f_out, (size_t)n_out * sizeof(float));
+        draws += n_in + n_out;
+    }
+}
+
+/* One theta for the minibatch; its noise stays in s->eps_row. */
+static const float *drawn_theta(const net *n, const update *u, const float *mu, const float *sigma,
+                                uint64_t *lanes, space *s) {
+    if (u->noise == FACTORISED) factorised_row(n, lanes, s->eps, s->eps_row);
+    else normals_row(lanes, s->eps_row, n->length);
+    for (long i = 0; i < n->length; i++) s->theta[i] = fma_(sigma[i], s->eps_row[i], mu[i]);
+    return s->theta;
+}
+
+/* d_j = r_j + gamma (1 - terminal_j) max_a Q^-(s'_j, a) */
+static void targets(const net *n, const update *u, long k, space *s) {
+    long batch = u->batch, n_out = n->sizes[n->layers];
+    input in = input_of(u->x_next, u->states_next, k, batch, n->sizes[0]);
+    const float *mu = u->target_mu + k * n->length;
+    if (u->target_sample == ONE_A_TUPLE) {
+        const float *variance = u->target_row2 + k * n->length;
+        normals_row(u->target_lanes + k * LANES * 4, s->eps, whole_64s(batch * units_of(n)));
+        const float *rest = gaussian_hidden(n, mu, variance, in, s->eps, s, batch);
+        gaussian_values(n, mu, variance, rest, s, s->q, batch);
+    } else {
+        if (u->target_sample == ONE_A_BATCH)
+            mu = drawn_theta(n, u, mu, u->target_row2 + k * n->length,
+                             u->target_lanes + k * LANES * 4, s);
+        mlp_hidden(n, mu, in, s, batch);
+        mlp_values(n, mu, s, s->q, batch);
+    }
+    for (long b = 0; b < batch; b++) {
+        const float *q = s->q + b * n_out;
+        float most = q[0];
+        for (long a = 1; a < n_out; a++) most = q[a] > most ? q[a] : most;
+        s->d[b] = fma_(u->discount[k * batch + b], most, u->reward[k * batch + b]);
+    }
+}
+
+/* Q_theta(s_j, a_j) for the actions taken, in s->q [batch], from the hidden layers. Where every
+ * tuple has its theta also s->spread_top = eps / (2 std). */
+static void values_taken(const net *n, const float *mu, const float *variance, const float *eps,
+                         const int64_t *action, space *s, long batch) {
+    long last = n->layers - 1, ld = padded(n->sizes[last]), n_out = n->sizes[n->layers];
+    const float *bias = mu + n->bias_at[last];
+    flip_last(n, mu, s->flipped);
+    for (long b = 0; b < batch; b++) {
+        long a = action[b];
+        s->q[b] = bias[a] + dot(s->h[last - 1] + b * ld, s->flipped + a * ld, ld);
+    }
+    if (!variance) return;
+    const float *bias_var = variance + n->bias_at[last];
+    flip_last(n, variance, s->flipped_var);
+    for (long b = 0; b < batch; b++) {
+        long a = action[b];
+        float v = bias_var[a] + dot(s->square[last - 1] + b * ld, s->flipped_var + a * ld, ld);
+        float e = eps[b * n_out + a], std = __builtin_sqrtf(v);
+        s->q[b] = fma_(std, e, s->q[b]);
+        s->spread_top[b] = 0.5f * e / (std < 1e-18f ? 1e-18f : std);
+    }
+}
+
+/* The loss's slopes in Q_theta(s_j, a_j), in s->slope; sums over the minibatch to the update. */
+static void loss_slopes(const update *u, long k, space *s) {
+    double squares = 0.0, losses = 0.0, values = 0.0;
+    float weight = u->weight[k];
+    for (long b = 0; b < u->batch; b++) {
+        float error = s->q[b] - s->d[b], square = error * error;
+        values += s->q[b];
+        squares += square;
+        if (u->loss == HUBER) {
+            float size = error < 0.0f ? -error : error;
+            losses += size < 1.0f ? 0.5f * square : size - 0.5f;
+            s->slope[b] = weight * (error < -1.0f ? -1.0f : error > 1.0f ? 1.0f : error);
+        } else {
+            losses += square;
+            s->slope[b] = weight * 2.0f * error;
         }
+    }
+    u->squares[k] = squares;
+    u->losses[k] = losses;
+    u->values[k] = values;
+}
+
+/* weight [below, A] = top [A, ld] transposed */
+static void unflip(const float *top, long ld, float *weight, long below, long n_out) {
+    for (long k = 0; k < below; k++)
+        for (long a = 0; a < n_out; a++) weight[k * n_out + a] = top[a * ld + k];
+}
+
+/* Gradient of the last layer, and s->g, that of what enters the last ReLU. Only the action taken
+ * has a gradient. */
+static void last_layer(const net *n, const int64_t *action, space *s, long batch) {
+    long last = n->layers - 1, below = n->sizes[last], ld = padded(below);
+    long n_out = n->sizes[n->layers];
+    float *bias = s->grad + n->bias_at[last];
+    memset(s->top, 0, (size_t)(n_out * ld) * sizeof(float));
+    for (long a = 0; a < n_out; a++) bias[a] = 0.0f;
+    for (long b = 0; b < batch; b++) {
+        const float *h = s->h[last - 1] + b * ld, *weight = s->flipped + action[b] * ld;
+        float *top = s->top + action[b] * ld, by = s->slope[b];
+        bias[action[b]] += by;
+        for (long j = 0; j < ld; j += VL) {
+            vec y = load(h + j);
+            store(top + j, load(top + j) + by * y);
+            store(s->g + b * ld + j, where_positive(y, by * load(weight + j)));
+        }
+    }
+    unflip(s->top, ld, s->grad + n->weight_at[last], below, n_out);
+}
+
+/* g, the gradient of what enters a ReLU with output y, and g_var, that of its variance, of which
+ * the derivative is eps / (2 std): y enters the layer above as itself, with gradient `direct`,
+ * and as its square, with gradient `through`. */
+static inline void store_noisy_gradient(float *g, float *g_var, vec y, vec direct, vec through,
+                                        vec spread) {
+    vec d = where_positive(y, direct + 2.0f * y * through);
+    store(g, d);
+    store(g_var, d * spread);
+}
+
+/* The same by local reparameterisation; also the gradients of the variances. */
+static void last_noisy_layer(const net *n, const int64_t *action, space *s, long batch) {
+    long last = n->layers - 1, below = n->sizes[last], ld = padded(below);
+    long n_out = n->sizes[n->layers];
+    float *bias = s->grad + n->bias_at[last], *bias_var = s->grad_second + n->bias_at[last];
+    memset(s->top, 0, (size_t)(n_out * ld) * sizeof(float));
+    memset(s->top_var, 0, (size_t)(n_out * ld) * sizeof(float));
+    for (long a = 0; a < n_out; a++) bias[a] = bias_var[a] = 0.0f;
+    for (long b = 0; b < batch; b++) {
+        long at = b * ld, of_action = action[b] * ld;
+        float by = s->slope[b], by_var = by * s->spread_top[b];
+        bias[action[b]] += by;
+        bias_var[action[b]] += by_var;
+        for (long j = 0; j < ld; j += VL) {
+            float *top = s->top + of_action + j, *top_var = s->top_var + of_action + j;
+            vec y = load(s->h[last - 1] + at + j);
+            store(top, load(top) + by * y);
+            store(top_var, load(top_var) + by_var * (y * y));
+            store_noisy_gradient(s->g + at + j, s->g_var + at + j, y,
+                                 by * load(s->flipped + of_action + j),
+                                 by_var * load(s->flipped_var + of_action + j),
+                                 load(s->spread[last - 1] + at + j));
+        }
+    }
+    unflip(s->top, ld, s->grad + n->weight_at[last], below, n_out);
+    unflip(s->top_var, ld, s->grad_second + n->weight_at[last], below, n_out);
+}
+
+static void swap(float **a, float **b) {
+    float *kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Gradient rows of an MLP in s->grad. */
+static void mlp_backward(const net *n, const float *row, input in, const int64_t *action, space *s,
+                         long batch) {
+    last_layer(n, action, s, batch);
+    for (long i = n->layers - 2;; i--) {
+        long width = n->sizes[i + 1], ld = padded(width), below = n->sizes[i];
+        long ld_below = padded(below), at_w = n->weight_at[i];
+        column_sums(s->g, ld, s->grad + n->bias_at[i], batch, width);
+        if (i == 0) break;
+        const float *h = s->h[i - 1];
+        product_transposed(h, ld_below, s->g, ld, s->grad + at_w, width, below, width, batch);
+        transpose(row + at_w, s->flipped, below, width);
+        product(s->g, ld, s->flipped, ld_below, s->below, ld_below, 0, batch, ld_below, width);
+        for (long k = 0; k < batch * ld_below; k += VL)
+            store(s->below + k, where_positive(load(h + k), load(s->below + k)));
+        swap(&s->g, &s->below);
+    }
+    first_layer_gradient(n, in.vectors, s->g, s->grad + n->weight_at[0], s, batch);
+}
+
+/* Gradient rows with respect to mu in s->grad and to the variances in s->grad_second. */
+static void gaussian_backward(const net *n, const float *mu, const float *variance, input in,
+                              const int64_t *action, space *s, long batch) {
+    last_noisy_layer(n, action, s, batch);
+    for (long i = n->layers - 2;; i--) {
+        long width = n->sizes[i + 1], ld = padded(width), below = n->sizes[i];
+        long ld_below = padded(below), at_w = n->weight_at[i];
+        column_sums(s->g, ld, s->grad + n->bias_at[i], batch, width);
+        column_sums(s->g_var, ld, s->grad_second + n->bias_at[i], batch, width);
+        if (i == 0) break;
+        const float *h = s->h[i - 1], *square = s->square[i - 1], *spread = s->spread[i - 1];
+        product_transposed(h, ld_below, s->g, ld, s->grad + at_w, width, below, width, batch);
+        product_transposed(square, ld_below, s->g_var, ld, s->grad_second + at_w, width, below,
+                           width, batch);
+        transpose(mu + at_w, s->flipped, below, width);
+        product(s->g, ld, s->flipped, ld_below, s->below, ld_below, 0, batch, ld_below, width);
+        transpose(variance + at_w, s->flipped, below, width);
+        product(s->g_var, ld, s->flipped, ld_below, s->through, ld_below, 0, batch, ld_below, width);
+        for (long k = 0; k < batch * ld_below; k += VL)
+            store_noisy_gradient(s->below + k, s->through + k, load(h + k), load(s->below + k),
+                                 load(s->through + k), load(spread + k));
+        swap(&s->g, &s->below);
+        swap(&s->g_var, &s->through);
+    }
+    float *weight = s->grad + n->weight_at[0], *weight_var = s->grad_second + n->weight_at[0];
+    first_layer_gradient(n, in.vectors, s->g, weight, s, batch);
+    first_layer_gradient(n, in.vectors ? s->x_square : 0, s->g_var, weight_var, s, batch);
+}
+
+/* Adam (Kingma and Ba, 2015). */
+typedef struct {
+    float beta1, beta2, rest1, rest2, scale, eps, step;
+} rates;
+
+/* One step of a vector of parameters with gradient g; returns the new parameters. */
+static inline vec adam(float *restrict p, float *restrict m, float *restrict v, vec g,
+                       const rates *r) {
+    vec mi = r->beta1 * load(m) + r->rest1 * g;
+    vec vi = r->beta2 * load(v) + r->rest2 * (g * g);
+    store(m, mi);
+    store(v, vi);
+    vec root = vi * inverse_root(at_least(vi, 1e-36f));
+    vec next = load(p) - r->step * mi * inverse(root * r->scale + r->eps);
+    store(p, next);
+    return next;
+}
+
+/* A step on sigma; its square goes to `variance`. Returns g^2. */
+static inline vec step_sigma(float *sigma, float *m, float *v, float *variance, vec g,
+                             const rates *r) {
+    vec next = adam(sigma, m, v, g, r);
+    store(variance, next * next);
+    return g * g;
+}
+
+/* One Adam step on a seed's rows; what follows from them is kept. */
+static void descend(const net *n, const update *u, const float *mask, long k, space *s) {
+    long at = k * n->length;
+    float entropy_weight = u->entropy_weight[k];
+    float *mu = u->mu + at, *m = u->moment1 + at, *v = u->moment2 + at;
+    float *row2 = u->row2 + at, *m2 = u->moment1_row2 + at, *v2 = u->moment2_row2 + at;
+    float *variance = u->variance + at, *slope = u->slope + at;
+    const float *grad = s->grad, *second = s->grad_second, *eps = s->eps_row;
+    rates of = {.beta1 = (float)u->beta1, .beta2 = (float)u->beta2, .eps = (float)u->eps};
+    of.rest1 = 1.0f - of.beta1;
+    of.rest2 = 1.0f - of.beta2;
+    of.scale = (float)(1.0 / u->root_bias2);
+    of.step = (float)(u->lr[k] / u->bias1);
+    const rates *r = &of;
+    vec norm = {0};
+    logs sum = no_logs();
+    if (u->second == SIGMA && u->sample == ONE_A_BATCH)
+        for (long i = 0; i < n->length; i += VL)
+            norm += step_sigma(row2 + i, m2 + i, v2 + i, variance + i,
+                               load(grad + i) * load(eps + i), r);
+    else if (u->second == SIGMA)
+        for (long i = 0; i < n->length; i += VL)
+            norm += step_sigma(row2 + i, m2 + i, v2 + i, variance + i,
+                               2.0f * load(row2 + i) * load(second + i), r);
+    else if (u->second == RHO)
+        /* In two loops: one would be too long for the processor to overlap its rounds. */
+        for (long i = 0; i < n->length; i += 64) {
+            for (long j = i; j < i + 64; j += VL) {
+                vec var = load(variance + j);
+                /* d loss / d log sigma */
+                vec by_log;
+                if (u->sample == ONE_A_BATCH) {
+                    vec sigma = var * inverse_root(at_least(var, 1e-36f));
+                    by_log = load(grad + j) * load(eps + j) * sigma;
+                } else
+                    by_log = 2.0f * var * load(second + j);
+                vec g = (by_log - entropy_weight) * load(slope + j);
+                norm += g * g;
+                adam(row2 + j, m2 + j, v2 + j, g, r);
+            }
+            for (long j = i; j < i + 64; j += VL)
+                sum = softplus(load(row2 + j), load(mask + j), variance + j, slope + j, sum);
+            sum = settled(sum);
+        }
+    for (long i = 0; i < n->length; i += VL) {
+        vec g = load(grad + i);
+        norm += g * g;
+        adam(mu + i, m + i, v + i, g, r);
+    }
+    if (u->second == RHO) u->log_sum[k] = (float)total_of(sum);
+    u->norm[k] = __builtin_sqrt(lane_sum(norm));
+}
+
+void vr_update(const update *u, const float *mask) {
+    net n = read_net(u->words);
+    space s;
+    long batch = u->batch;
+    lay_out(&s, u->working, &n, batch, u->states != 0);
+    for (long k = 0; k < u->n_seeds; k++) {
+        const float *mu = u->mu + k * n.length;
+        const float *variance = u->second == NONE ? 0 : u->variance + k * n.length;
+        const int64_t *action = u->action + k * batch;
+        input in = input_of(u->x, u->states, k, batch, n.sizes[0]);
+        uint64_t *lanes = u->lanes + k * LANES * 4;
+        targets(&n, u, k, &s);
+        if (u->sample == ONE_A_TUPLE) {
+            normals_row(lanes, s.eps, whole_64s(batch * units_of(&n)));
+            const float *rest = gaussian_hidden(&n, mu, variance, in, s.eps, &s, batch);
+            values_taken(&n, mu, variance, rest, action, &s, batch);
+            loss_slopes(u, k, &s);
+            gaussian_backward(&n, mu, variance, in, action, &s, batch);
+        } else {
+            const float *theta = mu;
+            if (u->sample == ONE_A_BATCH) {
+                const float *sigma = u->row2 + k * n.length;
+                if (u->second == RHO) {
+                    for (long i = 0; i < n.length; i++)
+                        s.theta[i] = __builtin_sqrtf(variance[i]);
+                    sigma = s.theta;
+                }
+                theta = drawn_theta(&n, u, mu, sigma, lanes, &s);
+            }
+            mlp_hidden(&n, theta, in, &s, batch);
+            values_taken(&n, theta, 0, 0, action, &s, batch);
+            loss_slopes(u, k, &s);
+            mlp_backward(&n, theta, in, action, &s, batch);
+        }
+        descend(&n, u, mask, k, &s);
     }
 }

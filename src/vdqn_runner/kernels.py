@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,27 +38,24 @@ _FLAGS = [
     *(["-mprefer-vector-width=512"] if platform.machine() in ("x86_64", "AMD64") else []),
 ]
 
-_KINDS = {
-    "p": ctypes.c_void_p,
-    "l": ctypes.c_long,
-    "i": ctypes.c_int,
-    "f": ctypes.c_float,
-    "d": ctypes.c_double,
-}
+_KINDS: dict[str, Any] = {"p": ctypes.c_void_p, "l": ctypes.c_long, "d": ctypes.c_double}
 _SIGNATURES = {
     "vr_normals": "ppll",
-    "vr_softplus": "ppppppll",
-    "vr_mlp_forward": "ppppplli",
-    "vr_mlp_backward": "pppppppll",
-    "vr_gaussian_forward": "ppppppppllli",
-    "vr_gaussian_backward": "pppppppppppplll",
-    "vr_adam": "pppppllfffdd",
+    "vr_softplus": "pppppll",
+    "vr_mlp_forward": "ppppppll",
+    "vr_gaussian_forward": "pppppppplll",
+    "vr_update": "pp",
 }
 
 
 def available() -> bool:
     """Whether the compiled kernels are in use."""
     return _library() is not None
+
+
+def serve(rows: Tensor) -> bool:
+    """Whether the compiled kernels work on ``rows``: they are for the CPU's memory."""
+    return rows.device.type == "cpu" and available()
 
 
 def engine() -> str:
@@ -81,6 +79,8 @@ def _library() -> ctypes.CDLL | None:
         function = getattr(library, name)
         function.argtypes = [_KINDS[kind] for kind in kinds]
         function.restype = None
+    library.vr_space.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_int]
+    library.vr_space.restype = ctypes.c_long
     return library
 
 
@@ -138,27 +138,24 @@ def normals(lanes: np.ndarray, count: int) -> Tensor:
     return out
 
 
-def softplus(rho: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return sigma = softplus of ``rho`` [S, P], at least 1e-30, and what follows from it.
+def softplus(rho: Tensor, mask: Tensor, variance: Tensor, slope: Tensor, log_sums: Tensor) -> None:
+    """Compute what follows from rows ``rho`` [S, P], where sigma is at least 1e-30.
 
-    These are its square, mask * d log(sigma) / d rho, and ``[S]`` sums of mask * log(sigma).
+    Into ``variance`` its square, into ``slope`` mask * d log(sigma) / d rho, into ``log_sums``
+    [S] the sums of mask * log(sigma).
     """
-    sigma, variance, slope = (torch.empty_like(rho) for _ in range(3))
-    log_sums = torch.empty(rho.shape[0])
     _loaded().vr_softplus(
         rho.data_ptr(),
         mask.data_ptr(),
-        sigma.data_ptr(),
         variance.data_ptr(),
         slope.data_ptr(),
         log_sums.data_ptr(),
         *rho.shape,
     )
-    return sigma, variance, slope, log_sums
 
 
 class Net:
-    """A network's shape as the compiled code reads it, and working space for it."""
+    """A network's shape as the compiled code reads it, and working space for one seed."""
 
     def __init__(
         self, sizes: Sequence[int], weight_at: Sequence[int], bias_at: Sequence[int], length: int
@@ -166,146 +163,75 @@ class Net:
         words = [len(sizes) - 1, *sizes, *weight_at, *bias_at, length]
         self._words = np.array(words, np.int64)
         self.words = self._words.ctypes.data
-        self.n_in, self.n_out = sizes[0], sizes[-1]
-        padded = [-(-size // 16) * 16 for size in sizes]
-        self._hidden, self._units = sum(padded[1:-1]), sum(padded[1:])
-        self._widest = max(padded)
-        self._scratch = self._unsaved = torch.empty(0)
+        self.n_out = sizes[-1]
+        self._spaces: dict[tuple[int, bool], Tensor] = {}
 
-    def saved_by_mlp(self, batch: int) -> int:
-        """Floats that one seed's forward pass saves."""
-        return batch * self._hidden
-
-    def saved_by_gaussian(self, batch: int) -> int:
-        """Floats that one seed's forward pass of a Gaussian network saves."""
-        return batch * (self.n_in + 2 * self._hidden + self._units)
-
-    def space(self, batch: int) -> tuple[int, int]:
-        """Return two addresses of working space for one seed: for a pass, and to save into."""
-        count = 4 * batch * self._widest + self._widest**2
-        if self._scratch.numel() < count:
-            self._scratch = torch.empty(count)
-            self._unsaved = torch.empty(self.saved_by_gaussian(batch))
-        return self._scratch.data_ptr(), self._unsaved.data_ptr()
+    def space(self, batch: int, states: bool) -> int:
+        """Return the address of working space for minibatches of this size."""
+        key = batch, states
+        if key not in self._spaces:
+            # Zeros: the padding of gradient rows is never written.
+            self._spaces[key] = torch.zeros(_loaded().vr_space(self.words, batch, states))
+        return self._spaces[key].data_ptr()
 
 
-def mlp_forward(net: Net, rows: Tensor, x: Tensor, keep: bool) -> tuple[Tensor, Tensor | None]:
-    """Return Q-values ``[S, B, A]`` and, to ``keep``, what the backward pass needs."""
-    n_seeds, batch, _ = x.shape
+def addresses(x: Tensor) -> tuple[int | None, int | None]:
+    """Return the addresses (vectors, states) of inputs, of which one is None."""
+    return (x.data_ptr(), None) if x.is_floating_point() else (None, x.data_ptr())
+
+
+def mlp_forward(net: Net, rows: Tensor, x: Tensor) -> Tensor:
+    """Return Q-values ``[S, B, A]`` at ``x``, float32 [S, B, in] or int32 [S, B]."""
+    n_seeds, batch = x.shape[:2]
     q = torch.empty(n_seeds, batch, net.n_out)
-    saved = torch.empty(n_seeds, net.saved_by_mlp(batch)) if keep else None
+    vectors, states = addresses(x)
+    space = net.space(batch, states is not None)
     _loaded().vr_mlp_forward(
-        net.words,
-        rows.data_ptr(),
-        x.data_ptr(),
-        net.space(batch)[1] if saved is None else saved.data_ptr(),
-        q.data_ptr(),
-        n_seeds,
-        batch,
-        keep,
+        net.words, rows.data_ptr(), vectors, states, q.data_ptr(), space, n_seeds, batch
     )
-    return q, saved
+    return q
 
 
-def mlp_backward(net: Net, rows: Tensor, x: Tensor, saved: Tensor, grad_q: Tensor) -> Tensor:
-    """Return the gradient rows ``[S, P]``."""
-    n_seeds, batch, _ = x.shape
-    grad = torch.empty_like(rows)
-    _loaded().vr_mlp_backward(
-        net.words,
-        rows.data_ptr(),
-        x.data_ptr(),
-        saved.data_ptr(),
-        grad_q.data_ptr(),
-        grad.data_ptr(),
-        net.space(batch)[0],
-        n_seeds,
-        batch,
-    )
-    return grad
-
-
-def gaussian_forward(
-    net: Net, mu: Tensor, variance: Tensor, x: Tensor, eps: Tensor, keep: bool
-) -> tuple[Tensor, Tensor | None]:
-    """Return Q-values ``[S, B, A]`` and, to ``keep``, what the backward pass needs."""
-    n_seeds, batch, _ = x.shape
+def gaussian_forward(net: Net, mu: Tensor, variance: Tensor, x: Tensor, eps: Tensor) -> Tensor:
+    """Return Q-values ``[S, B, A]`` by local reparameterisation, a normal a unit in ``eps``."""
+    n_seeds, batch = x.shape[:2]
     q = torch.empty(n_seeds, batch, net.n_out)
-    saved = torch.empty(n_seeds, net.saved_by_gaussian(batch)) if keep else None
-    scratch, unsaved = net.space(batch)
+    vectors, states = addresses(x)
     _loaded().vr_gaussian_forward(
         net.words,
         mu.data_ptr(),
         variance.data_ptr(),
-        x.data_ptr(),
+        vectors,
+        states,
         eps.data_ptr(),
-        unsaved if saved is None else saved.data_ptr(),
         q.data_ptr(),
-        scratch,
-        n_seeds,
-        batch,
-        eps.stride(0),
-        keep,
-    )
-    return q, saved
-
-
-def gaussian_backward(
-    net: Net,
-    mu: Tensor,
-    variance: Tensor,
-    x: Tensor,
-    eps: Tensor,
-    saved: Tensor,
-    grad_q: Tensor,
-    of_entropy: tuple[Tensor, Tensor] | None,
-) -> tuple[Tensor, Tensor]:
-    """Return the gradient rows ``[S, P]`` with respect to mu and to the variances.
-
-    ``of_entropy`` = (grad_entropy, slope) asks for rho in place of the variances.
-    """
-    n_seeds, batch, _ = x.shape
-    grad_mu, grad_second = torch.empty_like(mu), torch.empty_like(mu)
-    further = [0, 0] if of_entropy is None else [tensor.data_ptr() for tensor in of_entropy]
-    _loaded().vr_gaussian_backward(
-        net.words,
-        mu.data_ptr(),
-        variance.data_ptr(),
-        x.data_ptr(),
-        eps.data_ptr(),
-        saved.data_ptr(),
-        grad_q.data_ptr(),
-        *further,
-        grad_mu.data_ptr(),
-        grad_second.data_ptr(),
-        net.space(batch)[0],
+        net.space(batch, states is not None),
         n_seeds,
         batch,
         eps.stride(0),
     )
-    return grad_mu, grad_second
+    return q
 
 
-def adam(
-    rows: Tensor,
-    gradient: Tensor,
-    moment1: Tensor,
-    moment2: Tensor,
-    lr: np.ndarray,
-    betas: tuple[float, float],
-    eps: float,
-    step: int,
-) -> None:
-    """Take Adam step number ``step`` (from 1) on ``rows`` [S, P] at rates ``lr`` [S] float64."""
-    _loaded().vr_adam(
-        rows.data_ptr(),
-        gradient.data_ptr(),
-        moment1.data_ptr(),
-        moment2.data_ptr(),
-        lr.ctypes.data,
-        *rows.shape,
-        *betas,
-        eps,
-        1.0 - betas[0] ** step,
-        (1.0 - betas[1] ** step) ** 0.5,
-    )
+class Update(ctypes.Structure):
+    """The arguments of ``vr_update``, in the order of ``update`` in kernels.c."""
+
+    _fields_ = [
+        (name, _KINDS[kind])
+        for kind, names in [
+            ("p", "words"),
+            ("l", "n_seeds batch sample target_sample noise second loss"),
+            ("p", "x x_next states states_next action reward discount"),
+            ("p", "mu row2 moment1 moment2 moment1_row2 moment2_row2 target_mu target_row2"),
+            ("p", "variance slope log_sum lanes target_lanes working"),
+            ("p", "weight entropy_weight lr"),
+            ("d", "beta1 beta2 eps bias1 root_bias2"),
+            ("p", "squares losses values norm"),
+        ]
+        for name in names.split()
+    ]
+
+
+def update(task: Update, mask: Tensor) -> None:
+    """Take one gradient step of every seed, from its minibatch to its new parameters."""
+    _loaded().vr_update(ctypes.addressof(task), mask.data_ptr())

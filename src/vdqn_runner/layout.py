@@ -47,6 +47,8 @@ class Layout:
             self.bias_at.append(end)
             end += _padded(n_out, _BLOCK)
         self.length = _padded(end, _ROW)
+        starts = [at for pair in zip(self.weight_at, self.bias_at, strict=True) for at in pair]
+        self._blocks = [b - a for a, b in zip(starts, [*starts[1:], self.length], strict=True)]
         self.net = Net(self.sizes, self.weight_at, self.bias_at, self.length)
         self.mask = self._mask()
 
@@ -66,15 +68,12 @@ class Layout:
         return sum(self.sizes[1:])
 
     def layers(self, rows: Tensor) -> list[Layer]:
-        """Return views of ``rows`` [S, P], one ``Layer`` for each layer."""
-        n_seeds, length = rows.shape
+        """Return views of ``rows`` [S, P], one ``Layer`` for each layer; differentiable."""
+        blocks = torch.split(rows, self._blocks, dim=1)
         views = []
-        for (n_in, n_out), at_w, at_b in zip(
-            self.shapes, self.weight_at, self.bias_at, strict=True
-        ):
-            offset = rows.storage_offset()
-            weight = rows.as_strided((n_seeds, n_in, n_out), (length, n_out, 1), offset + at_w)
-            bias = rows.as_strided((n_seeds, 1, n_out), (length, n_out, 1), offset + at_b)
+        for i, (n_in, n_out) in enumerate(self.shapes):
+            weight = blocks[2 * i][:, : n_in * n_out].view(len(rows), n_in, n_out)
+            bias = blocks[2 * i + 1][:, :n_out].unsqueeze(1)
             views.append(Layer(weight, bias))
         return views
 

@@ -6,54 +6,63 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
 from vdqn_runner.config import OptimizerConfig
-from vdqn_runner.passes import adam
 
 
 class Learner:
     """Online rows, target rows and Adam's moments, by name: each ``[S, P]``.
 
-    The online rows are leaves; ``descend`` takes one Adam step (Kingma and Ba, 2015) on the sum
-    over seeds of their losses, which moves each seed by its own gradient alone.
+    The online rows are leaves. ``descend`` takes one Adam step (Kingma and Ba, 2015) on the sum
+    over seeds of their losses, which moves each seed by its own gradient alone; a compiled update
+    (``algos.compiled``) does the same to the same rows.
+
+    Attributes:
+        updates: Steps taken so far.
+        gradient_norms: Euclidean norm of each seed's last gradient, float64 [S]; nan before.
     """
 
     def __init__(self, rows: Mapping[str, Tensor], optimizer: OptimizerConfig) -> None:
-        self._optimizer = optimizer
+        self.optimizer = optimizer
         self.online = {name: row.clone().requires_grad_() for name, row in rows.items()}
         self.target = {name: row.clone() for name, row in rows.items()}
-        self._moment1 = {name: torch.zeros_like(row) for name, row in rows.items()}
-        self._moment2 = {name: torch.zeros_like(row) for name, row in rows.items()}
+        self.moment1 = {name: torch.zeros_like(row) for name, row in rows.items()}
+        self.moment2 = {name: torch.zeros_like(row) for name, row in rows.items()}
         self.updates = 0
-        self._gradients: tuple[Tensor, ...] = ()
+        n_seeds = len(next(iter(rows.values())))
+        self.gradient_norms = np.full(n_seeds, np.nan)
 
     def descend(self, loss: Tensor, lr: np.ndarray) -> None:
         """Take one step down ``loss`` [S] at learning rates ``lr`` [S]."""
         # Ones for each seed: the gradient of the sum of the losses.
-        self._gradients = torch.autograd.grad(
-            loss, list(self.online.values()), torch.ones_like(loss)
-        )
+        gradients = torch.autograd.grad(loss, list(self.online.values()), torch.ones_like(loss))
         self.updates += 1
-        betas = (self._optimizer.beta1, self._optimizer.beta2)
+        squares = np.zeros(len(lr))
         with torch.no_grad():
-            for name, gradient in zip(self.online, self._gradients, strict=True):
-                adam(
-                    self.online[name],
-                    gradient.contiguous(),
-                    self._moment1[name],
-                    self._moment2[name],
-                    np.ascontiguousarray(lr),
-                    betas,
-                    self._optimizer.eps,
-                    self.updates,
-                )
+            for name, gradient in zip(self.online, gradients, strict=True):
+                squares += [float(g.square().sum(dtype=torch.float64)) for g in gradient]
+                for row, rate in enumerate(lr.tolist()):
+                    self._adam(name, row, gradient[row], rate)
+        self.gradient_norms = np.sqrt(squares)
 
-    def gradient_norm(self, row: int) -> float:
-        """Return the Euclidean norm of a seed's last gradient, or nan before the first update."""
-        if not self._gradients:
-            return float("nan")
-        squares = [np.square(g[row].numpy(), dtype=np.float64).sum() for g in self._gradients]
-        return float(np.sqrt(sum(squares)))
+    def _adam(self, name: str, row: int, gradient: Tensor, lr: float) -> None:
+        adam(
+            [self.online[name][row]],
+            [gradient],
+            [self.moment1[name][row]],
+            [self.moment2[name][row]],
+            [],
+            [torch.tensor(float(self.updates - 1), device=gradient.device)],
+            fused=True,
+            amsgrad=False,
+            beta1=self.optimizer.beta1,
+            beta2=self.optimizer.beta2,
+            lr=lr,
+            weight_decay=0.0,
+            eps=self.optimizer.eps,
+            maximize=False,
+        )
 
     def copy_target(self) -> None:
         """Set the target to the online parameters (hard update)."""
@@ -66,19 +75,18 @@ class Learner:
         index = torch.from_numpy(rows)
         self.online = {k: v.detach()[index].requires_grad_() for k, v in self.online.items()}
         self.target = {k: v[index] for k, v in self.target.items()}
-        self._moment1 = {k: v[index] for k, v in self._moment1.items()}
-        self._moment2 = {k: v[index] for k, v in self._moment2.items()}
-        self._gradients = tuple(g[index] for g in self._gradients)
+        self.moment1 = {k: v[index] for k, v in self.moment1.items()}
+        self.moment2 = {k: v[index] for k, v in self.moment2.items()}
+        self.gradient_norms = self.gradient_norms[rows]
 
     def state(self, row: int) -> dict[str, Any]:
         """Return what is to be kept of one seed."""
-        groups = self._groups()
         tensors = {
             group: {name: rows[row].detach().clone() for name, rows in named.items()}
-            for group, named in groups.items()
+            for group, named in self._groups().items()
         }
-        gradient = [g[row].clone() for g in self._gradients]
-        return {**tensors, "updates": self.updates, "gradient": gradient}
+        norm = float(self.gradient_norms[row])
+        return {**tensors, "updates": self.updates, "gradient_norm": norm}
 
     def load(self, states: list[Mapping[str, Any]]) -> None:
         """Go on from the kept states of all seeds, which have been updated equally often."""
@@ -87,16 +95,13 @@ class Learner:
                 for group, named in self._groups().items():
                     for name, rows in named.items():
                         rows[row] = state[group][name]
+                self.gradient_norms[row] = state["gradient_norm"]
         self.updates = states[0]["updates"]
-        self._gradients = tuple(
-            torch.stack(parts)
-            for parts in zip(*(state["gradient"] for state in states), strict=True)
-        )
 
     def _groups(self) -> dict[str, dict[str, Tensor]]:
         return {
             "online": self.online,
             "target": self.target,
-            "moment1": self._moment1,
-            "moment2": self._moment2,
+            "moment1": self.moment1,
+            "moment2": self.moment2,
         }

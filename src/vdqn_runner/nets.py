@@ -1,162 +1,151 @@
-"""Multilayer perceptrons for S seeds, differentiable in their flat parameter rows.
+"""Multilayer perceptrons for S seeds on flat parameter rows, in torch.
 
-Shapes: S seeds, B minibatch, P parameters of one seed's row (padded), ``[S, B, in]`` inputs.
+This is the reference: differentiable, on any device. Where ``kernels`` are compiled, values
+without a gradient come from those.
 
-The gradients are written by hand, because they go straight into flat rows; they are tested
-against autograd and against numerical differentiation.
+Shapes: S seeds, B minibatch, P parameters of one seed's row (padded). Inputs ``x`` are vectors
+``[S, B, in]``, or int32 numbers ``[S, B]`` of which the network sees the thermometer code.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from vdqn_runner import passes
+from vdqn_runner import kernels
 from vdqn_runner.layout import Layout
 from vdqn_runner.streams import Purpose, generator
 
-
-class _MLP(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, layout: Layout, x: Tensor) -> Tensor:
-        q, saved = passes.mlp_forward(layout, rows, x, keep=True)
-        ctx.context = (layout, rows, x, saved)
-        return q
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        layout, rows, x, saved = ctx.context
-        grad_q = grad_outputs[0].contiguous()
-        return passes.mlp_backward(layout, rows, x, saved, grad_q), None, None
+SMALLEST_SIGMA = 1e-30
+_SMALLEST_VARIANCE = 1e-36
 
 
-class _GaussianMLP(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, mu: Tensor, sigma: Tensor, layout: Layout, x: Tensor, eps: Tensor
-    ) -> Tensor:
-        variance = sigma * sigma
-        q, saved = passes.gaussian_forward(layout, mu, variance, x, eps, keep=True)
-        ctx.context, ctx.sigma = (layout, mu, variance, x, eps, saved), sigma
-        return q
+def features(layout: Layout, x: Tensor) -> Tensor:
+    """Return what the network sees, ``[S, B, in]``: vectors as they are, numbers s as a code.
 
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        layout, mu, variance, x, eps, saved = ctx.context
-        grad_q = grad_outputs[0].contiguous()
-        grad_mu, grad = passes.gaussian_backward(layout, mu, variance, x, eps, saved, grad_q)
-        return grad_mu, grad.mul_(ctx.sigma).mul_(2.0), None, None, None
-
-
-class _VariationalMLP(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, mu: Tensor, rho: Tensor, posterior: "Posterior", x: Tensor, eps: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        layout, variance = posterior.layout, posterior.gaussian.variance
-        q, saved = passes.gaussian_forward(layout, mu, variance, x, eps, keep=True)
-        ctx.context = (layout, mu, variance, posterior.slope, x, eps, saved)
-        return q, posterior.entropy.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        grad_q, grad_entropy = (grad.contiguous() for grad in grad_outputs)
-        layout, mu, variance, slope, x, eps, saved = ctx.context
-        grad_mu, grad_rho = passes.variational_backward(
-            layout, mu, variance, slope, x, eps, saved, grad_q, grad_entropy
-        )
-        return grad_mu, grad_rho, None, None, None
-
-
-class _Entropy(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, sigma: Tensor, mask: Tensor) -> Tensor:
-        ctx.context = (sigma, mask)
-        return passes.log_sum(sigma, mask)
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        sigma, mask = ctx.context
-        return grad_outputs[0].unsqueeze(1) * mask / sigma, None
+    The thermometer code of s is x_i = 1 for i <= s, else 0 (i from 1; appendix "Chain MDP").
+    """
+    if x.is_floating_point():
+        return x
+    places = torch.arange(layout.sizes[0], device=x.device)
+    return (places < x.unsqueeze(-1)).to(torch.float32)
 
 
 def mlp(rows: Tensor, layout: Layout, x: Tensor) -> Tensor:
-    """Q-values ``[S, B, A]`` of an MLP with parameters ``rows`` [S, P] at inputs ``x`` [S, B, in].
-
-    ReLU between layers. Differentiable once with respect to ``rows``.
-    """
-    q: Tensor = _MLP.apply(rows, layout, x)  # type: ignore[no-untyped-call]
-    return q
-
-
-def mlp_values(rows: Tensor, layout: Layout, x: Tensor) -> Tensor:
-    """Q-values as ``mlp``, without a gradient."""
-    return passes.mlp_forward(layout, rows.detach(), x, keep=False)[0]
+    """Q-values ``[S, B, A]`` of an MLP with parameters ``rows`` [S, P]; ReLU between layers."""
+    layers = layout.layers(rows)
+    h = features(layout, x)
+    for i, layer in enumerate(layers):
+        h = torch.baddbmm(layer.bias, h, layer.weight)
+        if i < len(layers) - 1:
+            h = torch.relu(h)
+    return h
 
 
-def gaussian_mlp(mu: Tensor, sigma: Tensor, layout: Layout, x: Tensor, eps: Tensor) -> Tensor:
-    """Q-values ``[S, B, A]``, each of the B rows with its own theta ~ N(mu, sigma^2).
+def gaussian_mlp(mu: Tensor, variance: Tensor, layout: Layout, x: Tensor, eps: Tensor) -> Tensor:
+    """Q-values ``[S, B, A]``, each of the B rows with its own theta ~ N(mu, variance).
 
     Local reparameterisation (Kingma, Salimans and Welling, 2015): given a layer's input h, the
     pre-activations under an independent Gaussian on every weight and bias are independent
     Gaussians with mean ``h mu_W + mu_b`` and variance ``h^2 sigma_W^2 + sigma_b^2``. Drawing
     those has exactly the law of drawing theta anew for each row of the batch.
 
-    ``eps`` [S, >= B * n_units] holds a standard normal for each unit, layer by layer
-    (``Layout.split_units``). Differentiable once with respect to ``mu`` and ``sigma`` ([S, P]).
+    ``mu`` and ``variance`` are rows [S, P]; ``eps`` [S, >= B * n_units] holds a standard normal
+    for each unit, layer by layer (``Layout.split_units``).
     """
-    q: Tensor = _GaussianMLP.apply(mu, sigma, layout, x, eps)  # type: ignore[no-untyped-call]
-    return q
+    means, variances = layout.layers(mu), layout.layers(variance)
+    h = features(layout, x)
+    noise = layout.split_units(eps, h.shape[1])
+    for i in range(len(means)):
+        spread = torch.baddbmm(variances[i].bias, h.square(), variances[i].weight)
+        # The floor keeps the root's slope finite where sigma is exactly 0.
+        std = spread.clamp_min(_SMALLEST_VARIANCE).sqrt()
+        h = torch.addcmul(torch.baddbmm(means[i].bias, h, means[i].weight), std, noise[i])
+        if i < len(means) - 1:
+            h = torch.relu(h)
+    return h
 
 
-class Gaussian:
-    """N(mu, sigma^2) on every parameter, for one state of the rows ``mu`` and ``sigma`` [S, P].
-
-    What follows from the rows is computed once; make a new one when they change.
-    """
-
-    def __init__(
-        self, layout: Layout, mu: Tensor, sigma: Tensor, variance: Tensor | None = None
-    ) -> None:
-        """``variance`` is the square of ``sigma``, where it is known."""
-        self.layout, self.mu, self.sigma = layout, mu.detach(), sigma.detach()
-        self.variance = self.sigma.square() if variance is None else variance
-
-    def q(self, x: Tensor, eps: Tensor) -> Tensor:
-        """Return Q-values as ``gaussian_mlp``, without a gradient."""
-        return passes.gaussian_forward(self.layout, self.mu, self.variance, x, eps, keep=False)[0]
-
-
-class Posterior:
-    """q_phi(theta): a ``Gaussian`` with sigma = softplus(rho), differentiable in mu and rho."""
-
-    def __init__(self, layout: Layout, mu: Tensor, rho: Tensor) -> None:
-        """``mu`` and ``rho`` are rows [S, P]; make a new one when they change."""
-        self.layout, self.mu, self.rho = layout, mu, rho
-        sigma, variance, self.slope, self.entropy = passes.softplus(rho.detach(), layout.mask)
-        self.gaussian = Gaussian(layout, mu, sigma, variance)
-
-    def q_and_entropy(self, x: Tensor, eps: Tensor) -> tuple[Tensor, Tensor]:
-        """Return Q-values as ``gaussian_mlp`` and the entropy as ``entropy``.
-
-        Both are differentiable once with respect to mu and rho.
-        """
-        both: tuple[Tensor, Tensor] = _VariationalMLP.apply(  # type: ignore[no-untyped-call]
-            self.mu, self.rho, self, x, eps
-        )
-        return both
+def sigma_of(rho: Tensor) -> Tensor:
+    """Sigma = softplus(rho) = log(1 + exp(rho)), at least 1e-30 so that its logarithm is finite."""
+    return torch.nn.functional.softplus(rho).clamp_min(SMALLEST_SIGMA)
 
 
 def entropy(sigma: Tensor, layout: Layout) -> Tensor:
     """Entropy ``[S]`` of N(mu, sigma^2) up to a constant: the sum of log sigma_i (paper eq. 5).
 
     The constant left out is ``n_parameters / 2 * log(2 pi e)``; padding does not count.
-    Differentiable once with respect to ``sigma`` [S, P].
     """
-    value: Tensor = _Entropy.apply(sigma, layout.mask)  # type: ignore[no-untyped-call]
-    return value
+    mask = layout.mask.to(sigma.device)
+    terms = torch.log(sigma + (1.0 - mask)) * mask
+    # Row by row: one sum over all rows is cut differently for other S and other thread counts.
+    return torch.stack([row.sum(dtype=torch.float64) for row in terms]).to(torch.float32)
+
+
+def mlp_values(rows: Tensor, layout: Layout, x: Tensor) -> Tensor:
+    """Q-values as ``mlp``, without a gradient."""
+    with torch.no_grad():
+        if kernels.serve(rows):
+            return kernels.mlp_forward(layout.net, rows, x)
+        return mlp(rows, layout, x)
+
+
+class Gaussian:
+    """N(mu, sigma^2) on every parameter, as rows [S, P] that may change in place.
+
+    Attributes:
+        layout: Where the parameters lie.
+        mu: Means.
+        variance: Squares of sigma.
+    """
+
+    def __init__(
+        self, layout: Layout, mu: Tensor, variance: Tensor, sigma: Tensor | None = None
+    ) -> None:
+        """``sigma`` is needed only where its sign has a meaning: in products of noise."""
+        self.layout, self.mu, self.variance = layout, mu.detach(), variance
+        self._sigma = None if sigma is None else sigma.detach()
+
+    @property
+    def sigma(self) -> Tensor:
+        """Standard deviations [S, P]."""
+        return self.variance.sqrt() if self._sigma is None else self._sigma
+
+    def q(self, x: Tensor, eps: Tensor) -> Tensor:
+        """Return Q-values as ``gaussian_mlp``, without a gradient."""
+        with torch.no_grad():
+            if kernels.serve(self.mu):
+                return kernels.gaussian_forward(self.layout.net, self.mu, self.variance, x, eps)
+            return gaussian_mlp(self.mu, self.variance, self.layout, x, eps)
+
+
+class Posterior:
+    """What follows from rho, sigma = softplus(rho): kept, because several passes need it.
+
+    Attributes:
+        variance: Squares of sigma, [S, P].
+        slope: d log(sigma) / d rho, 0 at padding, [S, P]; for the compiled update alone.
+        entropy: Sum of log sigma_i, [S].
+    """
+
+    def __init__(self, layout: Layout, rho: Tensor) -> None:
+        """``rho`` are rows [S, P]; call ``refresh`` when they change."""
+        self._layout = layout
+        self.variance, self.slope = torch.empty_like(rho), torch.empty_like(rho)
+        self.entropy = torch.empty(len(rho), device=rho.device)
+        self.refresh(rho)
+
+    def refresh(self, rho: Tensor) -> None:
+        """Recompute everything, in place."""
+        with torch.no_grad():
+            if kernels.serve(rho):
+                mask = self._layout.mask
+                kernels.softplus(rho, mask, self.variance, self.slope, self.entropy)
+            else:
+                sigma = sigma_of(rho)
+                torch.square(sigma, out=self.variance)
+                self.entropy.copy_(entropy(sigma, self._layout))
 
 
 def softplus_inverse(sigma: float) -> float:

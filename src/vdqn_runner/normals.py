@@ -8,10 +8,23 @@ import torch
 from torch import Tensor
 
 from vdqn_runner import kernels
-from vdqn_runner.passes import box_muller
 from vdqn_runner.streams import Purpose
 
 LANES = 8
+_TWO_PI_OVER_2_32 = 2.0 * np.pi / 2.0**32
+
+
+def box_muller(bits: Tensor) -> Tensor:
+    """Turn ``bits`` [S, n] (int32, uniform over all values) into standard normals [S, n].
+
+    The first half of a row gives the radii, the second half the angles (Box and Muller, 1958).
+    A radius has 26 bits, so that no draw exceeds 6.01.
+    """
+    half = bits.shape[1] // 2
+    radius = bits[:, :half].to(torch.float32).mul_(2.0**-32).add_(0.5).clamp_min_(2.0**-26)
+    radius = radius.log_().mul_(-2.0).sqrt_()
+    angle = bits[:, half:].to(torch.float32).mul_(_TWO_PI_OVER_2_32)
+    return torch.cat([radius * torch.cos(angle), angle.sin_().mul_(radius)], dim=1)
 
 
 def _lane_states(seed: int, purpose: Purpose, *index: int) -> np.ndarray:
@@ -38,8 +51,8 @@ class NormalStreams:
     """S streams of standard normals, each made of LANES interleaved SFC64 generators."""
 
     def __init__(self, lanes: np.ndarray) -> None:
-        """``lanes``: ``[S, LANES, 4]`` uint64 generator states."""
-        self._lanes = np.ascontiguousarray(lanes)
+        """``lanes``: ``[S, LANES, 4]`` uint64 generator states, advanced in place."""
+        self.lanes = np.ascontiguousarray(lanes)
 
     @classmethod
     def of(cls, seeds: Sequence[int], purpose: Purpose, *index: int) -> "NormalStreams":
@@ -50,25 +63,25 @@ class NormalStreams:
         """Return ``[S, n]`` float32 normals, ``n`` >= ``count`` rounded up to whole vectors."""
         n = -(-count // 64) * 64
         if kernels.available():
-            return kernels.normals(self._lanes, n)
-        raw = np.stack([_raw(lanes, n // 2) for lanes in self._lanes])
+            return kernels.normals(self.lanes, n)
+        raw = np.stack([_raw(lanes, n // 2) for lanes in self.lanes])
         return box_muller(torch.from_numpy(raw.view(np.int32)))
 
     def select(self, rows: np.ndarray) -> None:
         """Keep only these seeds, in this order."""
-        self._lanes = np.ascontiguousarray(self._lanes[rows])
+        self.lanes = np.ascontiguousarray(self.lanes[rows])
 
     def state(self, row: int) -> list[int]:
         """Return what is to be kept of one seed's stream."""
-        return [int(word) for word in self._lanes[row].reshape(-1)]
+        return [int(word) for word in self.lanes[row].reshape(-1)]
 
     def states(self) -> list[list[int]]:
         """Return the state of every seed's stream."""
-        return [self.state(row) for row in range(len(self._lanes))]
+        return [self.state(row) for row in range(len(self.lanes))]
 
     def load(self, row: int, state: list[int]) -> None:
         """Go on from a kept state."""
-        self._lanes[row] = np.array(state, np.uint64).reshape(LANES, 4)
+        self.lanes[row] = np.array(state, np.uint64).reshape(LANES, 4)
 
 
 class NormalBlocks:

@@ -42,10 +42,11 @@ class Lockstep:
         self.envs = make_envs(config.env, seeds)
         spec = self.envs.spec
         self._layout = Layout([spec.obs_dim, *config.algo.network.hidden, spec.n_actions])
-        self.algo = make_algorithm(config.algo, Context(seeds, self._layout, config.env.gamma))
+        self.algo = make_algorithm(config.algo, Context(seeds, self._layout))
         self.replay = UniformReplay(len(seeds), spec, config.algo.replay.capacity, config.episodes)
         self._picks = UniformBlocks(seeds, Purpose.REPLAY, config.algo.batch_size)
-        self._table = None if spec.table is None else torch.from_numpy(spec.table)
+        # Of a transition that something follows, and of one that nothing does.
+        self._discounts = np.array([config.env.gamma, 0.0], np.float32)
         self._bootstrap = getattr(config.env, "bootstrap_on_timeout", False)
         self.step = 0
         self.episodes = np.zeros(len(seeds), np.int64)
@@ -75,7 +76,7 @@ class Lockstep:
 
     def advance(self) -> np.ndarray:
         """Take one environment step in every seed; return which episodes ended, bool [S]."""
-        obs = self._features(self.envs.observe()[:, None])
+        obs = inputs(self.envs.observe()[:, None])
         actions = self.algo.act(obs, self.clock)
         result = self.envs.step(actions)
         self.step += 1
@@ -92,11 +93,9 @@ class Lockstep:
         algo = self.config.algo
         if len(self.replay) >= algo.learning_starts and self.step % algo.train_every == 0:
             batch = self._batch(self.replay.sample(self._picks.draw()))
-            loss = self.algo.loss(batch, self.clock)
-            self.algo.learner.descend(loss.total, self._lr())
-            self.algo.online_changed()
+            figures = self.algo.update(batch, self.clock, self._lr())
             for name, sums in self.sums.items():
-                sums += loss.reported[name].numpy()
+                sums += figures[name]
             self.counts += 1
         if self.step % algo.target_period == 0:
             self.algo.learner.copy_target()
@@ -105,21 +104,15 @@ class Lockstep:
     def _lr(self) -> np.ndarray:
         return value_at(self.config.algo.lr, self.step, self.episodes)
 
-    def _features(self, stored: np.ndarray) -> Tensor:
-        """Turn stored observations ``[S, B, ...]`` into what the network sees, ``[S, B, obs]``."""
-        if self._table is None:
-            return torch.from_numpy(stored)
-        return torch.nn.functional.embedding(torch.from_numpy(stored.astype(np.int64)), self._table)
-
     def _batch(self, drawn: Transitions) -> Batch:
-        reward = torch.from_numpy(drawn.reward)
         scale = self.config.algo.reward_scale
+        reward = drawn.reward if scale == 1.0 else drawn.reward * np.float32(scale)
         return Batch(
-            obs=self._features(drawn.obs),
+            obs=inputs(drawn.obs),
             action=torch.from_numpy(drawn.action.astype(np.int64)),
-            reward=reward if scale == 1.0 else reward * scale,
-            terminal=torch.from_numpy(drawn.terminal.astype(np.float32)),
-            next_obs=self._features(drawn.next_obs),
+            reward=torch.from_numpy(reward),
+            discount=torch.from_numpy(self._discounts[drawn.terminal.view(np.int8)]),
+            next_obs=inputs(drawn.next_obs),
         )
 
     def episode_figures(self, row: int) -> dict[str, Any]:
@@ -153,7 +146,7 @@ class Lockstep:
             "step": self.step,
             "updates": self.algo.learner.updates,
             **means,
-            "grad_norm": self.algo.learner.gradient_norm(row),
+            "grad_norm": float(self.algo.learner.gradient_norms[row]),
             "lr": float(self._lr()[row]),
             **scheduled,
             **self.algo.snapshot(row),
@@ -214,6 +207,13 @@ class Lockstep:
         self._picks.load([state["picks"] for state in states])
         self.algo.learner.load([state["learner"] for state in states])
         self.algo.load([state["algo"] for state in states])
+
+
+def inputs(stored: np.ndarray) -> Tensor:
+    """Turn stored observations ``[S, B, ...]`` into what networks take (see ``nets``)."""
+    if stored.dtype == np.float32:
+        return torch.from_numpy(stored)
+    return torch.from_numpy(stored.astype(np.int32))
 
 
 class Watch:

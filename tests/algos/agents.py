@@ -12,11 +12,11 @@ from vdqn_runner.layout import Layout
 SIZES = (3, 6, 5, 2)
 
 
-def agent(name, seeds=(0,), sizes=SIZES, gamma=0.9, **settings):
+def agent(name, seeds=(0,), sizes=SIZES, **settings):
     config = build(
         {"episodes": 1, "env": {"kind": "chain", "n": 5}, "algo": settings | {"name": name}}
     )
-    return make_algorithm(config.algo, Context(list(seeds), Layout(sizes), gamma))
+    return make_algorithm(config.algo, Context(list(seeds), Layout(sizes)))
 
 
 def clock(n_seeds=1, step=0, episodes=0):
@@ -28,8 +28,21 @@ def normal(*shape, seed=0, scale=1.0):
     return torch.from_numpy(values.astype(np.float32))
 
 
-def minibatch(n_seeds=1, size=8, sizes=SIZES, seed=0, terminal=None, reward=None, repeat=False):
-    """A random minibatch; with ``repeat`` all seeds have the first one's."""
+def minibatch(
+    n_seeds=1,
+    size=8,
+    sizes=SIZES,
+    seed=0,
+    terminal=None,
+    reward=None,
+    repeat=False,
+    gamma=0.9,
+    states=False,
+):
+    """A random minibatch; with ``repeat`` all seeds have the first one's.
+
+    With ``states`` observations are numbers, seen as thermometers.
+    """
     rng = np.random.default_rng(seed)
     shape = (1 if repeat else n_seeds, size)
     ends = rng.random(shape) < 0.3 if terminal is None else np.full(shape, terminal)
@@ -39,12 +52,17 @@ def minibatch(n_seeds=1, size=8, sizes=SIZES, seed=0, terminal=None, reward=None
         tensor = torch.from_numpy(np.asarray(values)).to(dtype)
         return tensor.expand(n_seeds, *tensor.shape[1:]).contiguous()
 
+    def observations():
+        if states:
+            return spread(rng.integers(0, sizes[0] + 1, shape), torch.int32)
+        return spread(rng.normal(size=(*shape, sizes[0])), torch.float32)
+
     return Batch(
-        obs=spread(rng.normal(size=(*shape, sizes[0])), torch.float32),
+        obs=observations(),
         action=spread(rng.integers(0, sizes[-1], shape), torch.int64),
         reward=spread(rewards, torch.float32),
-        terminal=spread(ends, torch.float32),
-        next_obs=spread(rng.normal(size=(*shape, sizes[0])), torch.float32),
+        discount=spread(gamma * (1.0 - ends), torch.float32),
+        next_obs=observations(),
     )
 
 
@@ -109,7 +127,7 @@ def pick(q, action):
     return q.gather(-1, action.unsqueeze(-1)).squeeze(-1)
 
 
-def sampled_errors(layout, online, target, batch, gamma, count, per_tuple, seed=0, targets=True):
+def sampled_errors(layout, online, target, batch, count, per_tuple, seed=0, targets=True):
     """Errors Q_theta - d [count, B] of the first seed with explicit theta and theta^-.
 
     ``online`` and ``target`` are (mu [P], sigma [P]); differentiable with respect to them.
@@ -129,5 +147,5 @@ def sampled_errors(layout, online, target, batch, gamma, count, per_tuple, seed=
 
     with torch.no_grad():
         best = q(target, batch.next_obs, targets).amax(dim=-1)
-        d = batch.reward[0] + gamma * (1.0 - batch.terminal[0]) * best
+        d = batch.reward[0] + batch.discount[0] * best
     return pick(q(online, batch.obs, per_tuple), batch.action[0].expand(count, size)) - d

@@ -11,14 +11,14 @@ def test_targets_by_hand():
         obs=torch.zeros(2, 3, 1),
         action=torch.zeros(2, 3, dtype=torch.int64),
         reward=torch.tensor([[1.0, 2.0, 0.0], [-1.0, 0.5, 0.0]]),
-        terminal=torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]),
+        discount=torch.tensor([[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]),
         next_obs=torch.zeros(2, 3, 1),
     )
     q_next = torch.tensor(
         [[[4.0, 2.0], [100.0, 9.0], [-3.0, -1.0]], [[50.0, 1.0], [0.0, 8.0], [-2.0, -4.0]]]
     )
     expected = torch.tensor([[3.0, 2.0, -0.5], [-1.0, 4.5, -1.0]])
-    assert torch.equal(bellman_target(batch, q_next, 0.5), expected)
+    assert torch.equal(bellman_target(batch, q_next), expected)
 
 
 def test_values_of_actions():

@@ -19,14 +19,14 @@ def diverged(name="dqn", seeds=(0, 1), **settings):
     return algo
 
 
-def plain_loss(algo, batch, kind, gamma=0.9):
+def plain_loss(algo, batch, kind):
     """The loss [S] by plain torch in float64, and its gradient."""
     theta = algo.learner.online["theta"].detach().clone().requires_grad_()
     losses = []
     for k in range(len(batch.obs)):
         q = pick(plain_q(LAYOUT, theta[k], batch.obs[k]), batch.action[k])
         q_next = plain_q(LAYOUT, algo.learner.target["theta"][k], batch.next_obs[k])
-        d = batch.reward[k] + gamma * (1.0 - batch.terminal[k]) * q_next.max(dim=1).values
+        d = batch.reward[k] + batch.discount[k] * q_next.max(dim=1).values
         losses.append(kind(q, d.double()))
     total = torch.stack(losses)
     return total.detach(), torch.autograd.grad(total.sum(), theta)[0]
@@ -75,10 +75,11 @@ def test_nothing_follows_a_terminal_transition():
 
 
 def test_gamma_zero_leaves_rewards_alone():
-    algo, batch = diverged(gamma=0.0), minibatch(2, 16, terminal=False)
+    algo, batch = diverged(), minibatch(2, 16, terminal=False, gamma=0.0)
     before = algo.loss(batch, clock(2)).total.detach()
-    batch.terminal[:] = 1.0
-    torch.testing.assert_close(algo.loss(batch, clock(2)).total.detach(), before)
+    torch.testing.assert_close(
+        algo.loss(minibatch(2, 16, terminal=True), clock(2)).total.detach(), before
+    )
 
 
 def actions(algo, count, obs, at):

@@ -33,9 +33,9 @@ KINDS = {
 EXPLICIT = ["independent", "independent, per tuple"]
 
 
-def noisy(kind, seeds=(0, 1), sizes=SIZES, gamma=0.9, scale=0.4, **settings):
+def noisy(kind, seeds=(0, 1), sizes=SIZES, scale=0.4, **settings):
     """An agent with wide sigmas, a different one for each weight, and another target."""
-    algo = agent("noisynet", seeds, sizes, gamma, **KINDS[kind], **settings)
+    algo = agent("noisynet", seeds, sizes, **KINDS[kind], **settings)
     length = Layout(sizes).length
     for i, group in enumerate(GROUPS):
         mu = normal(1, length, seed=2 * i + 1, scale=scale)
@@ -81,7 +81,7 @@ def test_the_loss_is_the_mean_square_under_explicit_noise(kind):
     algo = noisy(kind, range(400))
     batch = minibatch(400, 6, repeat=True)
     own = kind != "independent"
-    errors = sampled_errors(LAYOUT, *explicit_rows(algo), batch, 0.9, 4000, own, targets=own)
+    errors = sampled_errors(LAYOUT, *explicit_rows(algo), batch, 4000, own, targets=own)
     got = reported(algo, batch, "loss", 10).ravel().numpy()
     assert stats.ks_2samp(got, errors.square().mean(dim=1).numpy()).pvalue > 1e-3
 
@@ -97,9 +97,7 @@ def test_the_expected_gradient_is_that_of_explicit_noise(kind):
     own = kind != "independent"
     parts = []
     for repeat in range(8):
-        errors = sampled_errors(
-            LAYOUT, (mu, sigma), target, batch, 0.9, 1000, own, repeat, targets=own
-        )
+        errors = sampled_errors(LAYOUT, (mu, sigma), target, batch, 1000, own, repeat, targets=own)
         parts.append(torch.autograd.grad(errors.square().mean(dim=1).mean(), [mu, sigma]))
     sign = algo.learner.online["sigma"][0].detach().sign().double()
     for i, (name, turn) in enumerate([("mu", 1.0), ("sigma", sign)]):
@@ -158,10 +156,10 @@ def test_targets_share_one_draw_or_have_one_each(kind):
 def test_the_target_does_not_share_the_online_noise(kind):
     """Same rows, same observation, one action, gamma 1: Q - d would vanish under shared noise."""
     sizes = (3, 6, 5, 1)
-    algo = noisy(kind, range(100), sizes, 1.0)
+    algo = noisy(kind, range(100), sizes)
     for name in ("mu", "sigma"):
         set_rows(algo, "target", **{name: algo.learner.online[name].detach()})
-    batch = equal_tuples(100, 1, sizes, terminal=False, reward=0.0)
+    batch = equal_tuples(100, 1, sizes, terminal=False, reward=0.0, gamma=1.0)
     batch.next_obs[:] = batch.obs
     q = reported(algo, batch, "q_mean", 40)
     squares = reported(algo, batch, "bellman_error", 40)
@@ -206,7 +204,7 @@ def test_resample_episode_keeps_one_draw_for_an_episode(kind):
 def test_factorised_q_values_have_factorised_noise():
     """A linear network at the origin sees the biases' noise alone: signed roots of normals."""
     sizes, count = (3, 2), 1200
-    algo = agent("noisynet", range(count), sizes, 0.9, noise="factorised")
+    algo = agent("noisynet", range(count), sizes, noise="factorised")
     for group in GROUPS:
         set_rows(algo, group, mu=0.0, sigma=1.0)
     batch = minibatch(count, 1, sizes, terminal=True, reward=0.0)

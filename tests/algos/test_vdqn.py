@@ -84,7 +84,7 @@ def test_without_noise_the_update_is_dqns_with_a_summed_loss(theta_samples):
     mu = algo.learner.online["mu"].detach().clone().requires_grad_()
     for k in range(2):
         best = plain_q(LAYOUT, algo.learner.target["mu"][k], batch.next_obs[k]).amax(dim=1)
-        d = batch.reward[k] + 0.9 * (1.0 - batch.terminal[k]) * best
+        d = batch.reward[k] + batch.discount[k] * best
         error = pick(plain_q(LAYOUT, mu[k], batch.obs[k]), batch.action[k]) - d
         (plain,) = torch.autograd.grad(error.square().sum(), mu)
         torch.testing.assert_close(got[k] * lam, plain[k], rtol=1e-4, atol=1e-4)
@@ -108,7 +108,7 @@ def paper_surrogate(algo, batch, per_tuple, lam, count=4000):
     """E[sum_j error_j^2] - lam H of paper eq. 5: (samples of the first term, the second)."""
     rows = {g: (getattr(algo.learner, g)["mu"][0].detach(), sigmas(algo, g)[0]) for g in GROUPS}
     errors = sampled_errors(
-        LAYOUT, rows["online"], rows["target"], batch, 0.9, count, per_tuple
+        LAYOUT, rows["online"], rows["target"], batch, count, per_tuple
     ).detach()
     return errors.square().sum(dim=1).numpy(), lam * entropy_of(rows["online"][1])
 
@@ -159,7 +159,7 @@ def test_the_expected_gradient_is_the_kls(theta_samples):
     parts = []
     for repeat in range(10):
         errors = sampled_errors(
-            LAYOUT, (mu, sigma), target, batch, 0.9, count, theta_samples == "per_tuple", repeat
+            LAYOUT, (mu, sigma), target, batch, count, theta_samples == "per_tuple", repeat
         )
         kl = errors.square().sum(dim=1).mean() / lam - (LAYOUT.mask * sigma.log()).sum()
         parts.append(torch.autograd.grad(kl, [mu, rho], retain_graph=True))
@@ -344,11 +344,11 @@ def test_targets_do_not_share_the_online_noise(theta_samples):
     Under independent noise its variance is twice that of Q.
     """
     sizes = (3, 6, 5, 1)
-    algo = agent("vdqn", range(100), sizes, 1.0, sigma_init=0.5, theta_samples=theta_samples)
+    algo = agent("vdqn", range(100), sizes, sigma_init=0.5, theta_samples=theta_samples)
     layout = Layout(sizes)
     for group in GROUPS:
         set_rows(algo, group, mu=normal(1, layout.length, seed=1, scale=0.4))
-    batch = equal_tuples(100, 1, sizes, terminal=False, reward=0.0)
+    batch = equal_tuples(100, 1, sizes, terminal=False, reward=0.0, gamma=1.0)
     batch.next_obs[:] = batch.obs
     reported = [algo.loss(batch, clock(100)).reported for _ in range(40)]
     q = torch.cat([r["q_mean"] for r in reported]).double()

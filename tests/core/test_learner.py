@@ -7,8 +7,6 @@ import torch
 from vdqn_runner.config import OptimizerConfig
 from vdqn_runner.learner import Learner
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 P = 64
 CENTRES = torch.from_numpy(np.random.default_rng(1).normal(size=(9, P)).astype(np.float32))
 
@@ -74,7 +72,7 @@ def test_a_seeds_bits_do_not_depend_on_the_seeds_beside_it(n_seeds):
     few, many = trained(n_seeds, [0.01] * 10), trained(9, [0.01] * 10)
     for name, row in few.online.items():
         assert torch.equal(row, many.online[name][:n_seeds])
-    assert few.gradient_norm(0) == many.gradient_norm(0)
+    assert few.gradient_norms[0] == many.gradient_norms[0]
 
 
 def test_another_seeds_loss_moves_nothing():
@@ -87,14 +85,14 @@ def test_another_seeds_loss_moves_nothing():
 
 def test_gradient_norm():
     learner = Learner(rows(3), OptimizerConfig())
-    assert np.isnan(learner.gradient_norm(0))
+    assert np.isnan(learner.gradient_norms[0])
     grads = torch.autograd.grad(
         loss(learner.online, CENTRES[:3]).sum(), list(learner.online.values())
     )
     learner.descend(loss(learner.online, CENTRES[:3]), np.full(3, 0.01))
     for seed in range(3):
         norm = torch.cat([g[seed] for g in grads]).double().norm().item()
-        assert learner.gradient_norm(seed) == pytest.approx(norm)
+        assert learner.gradient_norms[seed] == pytest.approx(norm)
 
 
 def test_target_moves_only_when_copied():
@@ -127,7 +125,7 @@ def test_goes_on_from_kept_states_in_another_batch(steps):
     assert again.updates == steps
     order = [2, 0]
     if steps:
-        assert again.gradient_norm(0) == learner.gradient_norm(2)
+        assert again.gradient_norms[0] == learner.gradient_norms[2]
     for _ in range(4):
         learner.descend(loss(learner.online, CENTRES[:3]), lr)
         again.descend(loss(again.online, CENTRES[order]), lr[order])
@@ -139,7 +137,7 @@ def test_goes_on_from_kept_states_in_another_batch(steps):
 def test_selected_seeds_go_on():
     learner, alone = trained(3, [0.01] * 4), trained(3, [0.01] * 8)
     learner.select(np.array([2, 0]))
-    assert learner.gradient_norm(0) == trained(3, [0.01] * 4).gradient_norm(2)
+    assert learner.gradient_norms[0] == trained(3, [0.01] * 4).gradient_norms[2]
     for _ in range(4):
         learner.descend(loss(learner.online, CENTRES[[2, 0]]), np.full(2, 0.01))
     for name in learner.online:

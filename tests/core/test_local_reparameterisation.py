@@ -11,7 +11,7 @@ from plain_nets import parameters
 from scipy import stats
 
 from vdqn_runner.layout import Layout
-from vdqn_runner.nets import gaussian_mlp
+from vdqn_runner.nets import Gaussian
 from vdqn_runner.normals import NormalStreams
 from vdqn_runner.streams import Purpose
 
@@ -31,6 +31,10 @@ FUNCTIONS = {
 }
 
 
+def values(mu, variance, layout, x, eps):
+    return Gaussian(layout, mu, variance).q(x, eps)
+
+
 def posterior():
     rng = np.random.default_rng(0)
     mu = torch.from_numpy(rng.normal(0.0, 0.5, (1, LAYOUT.length)).astype(np.float32))
@@ -43,7 +47,7 @@ def local(seed=0):
     mu, sigma = posterior()
     draws = NormalStreams.of([seed], Purpose.UPDATE_NOISE).draw(2 * M * LAYOUT.n_units)
     x = X.repeat(M, 1)[None]
-    q = gaussian_mlp(mu, sigma, LAYOUT, x, draws)
+    q = values(mu, sigma.square(), LAYOUT, x, draws)
     return q[0].reshape(M, 2, 2).double().numpy()
 
 
@@ -119,5 +123,5 @@ def test_noise_in_fewer_layers_would_be_seen(q_explicit):
     mu, sigma = posterior()
     eps = NormalStreams.of([0], Purpose.UPDATE_NOISE).draw(2 * M * LAYOUT.n_units)
     LAYOUT.split_units(eps, 2 * M)[0].zero_()
-    q = gaussian_mlp(mu, sigma, LAYOUT, X.repeat(M, 1)[None], eps)[0].reshape(M, 2, 2).numpy()
+    q = values(mu, sigma.square(), LAYOUT, X.repeat(M, 1)[None], eps)[0].reshape(M, 2, 2).numpy()
     assert stats.ks_2samp(q[:, 0, 0], q_explicit[:, 0, 0]).pvalue < 1e-6

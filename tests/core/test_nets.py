@@ -13,18 +13,19 @@ from torch.distributions import Normal
 
 from vdqn_runner.layout import Layout
 from vdqn_runner.nets import (
+    SMALLEST_SIGMA,
     Gaussian,
     Posterior,
     entropy,
+    features,
     gaussian_mlp,
     mlp,
+    mlp_values,
     rows_by_fan_in,
+    sigma_of,
     softplus_inverse,
     uniform_rows,
 )
-from vdqn_runner.passes import SMALLEST_SIGMA, softplus
-
-pytestmark = pytest.mark.usefixtures("engine")
 
 SIZES = [[3, 5, 2], [7, 20, 33, 4], [5, 100, 100, 2], [1, 1, 1], [4, 3]]
 S, B = 3, 6
@@ -110,7 +111,7 @@ def test_mlp_and_its_gradient_are_those_of_the_formula(sizes):
 def test_gaussian_mlp_and_its_gradient_are_those_of_the_formula(sizes):
     layout, mu, sigma, x, eps, weights = case(sizes)
     leaves = [mu.requires_grad_(), sigma.requires_grad_()]
-    q = gaussian_mlp(mu, sigma, layout, x, eps)
+    q = gaussian_mlp(mu, sigma.square(), layout, x, eps)
     grads = torch.autograd.grad((q * weights).sum(), leaves)
     plain = [leaf.detach().double().requires_grad_() for leaf in leaves]
     plain_q = torch.stack(
@@ -163,10 +164,10 @@ def test_gradients_agree_with_numerical_differentiation(sizes, direction_seed):
         return (mlp(rows, layout, x).double() * weights).sum()
 
     def of_mu(rows):
-        return (gaussian_mlp(rows, sigma, layout, x, eps).double() * weights).sum()
+        return (gaussian_mlp(rows, sigma.square(), layout, x, eps).double() * weights).sum()
 
     def of_sigma(rows):
-        return (gaussian_mlp(mu, rows, layout, x, eps).double() * weights).sum()
+        return (gaussian_mlp(mu, rows.square(), layout, x, eps).double() * weights).sum()
 
     for f, point, h in [(of_rows, mu, 0.02), (of_mu, mu, 0.02), (of_sigma, sigma, 0.01)]:
         direction = normal(S, layout.length, seed=100 + direction_seed)
@@ -182,7 +183,7 @@ def test_gaussian_mlp_without_sigma_is_the_mlp_of_mu():
     layout, mu, sigma, x, eps, weights = case([7, 20, 33, 4])
     mu.requires_grad_()
     zero = torch.zeros_like(sigma).requires_grad_()
-    q = gaussian_mlp(mu, zero, layout, x, eps)
+    q = gaussian_mlp(mu, zero.square(), layout, x, eps)
     torch.testing.assert_close(q, mlp(mu, layout, x), rtol=1e-5, atol=1e-5)
     grads = torch.autograd.grad((q * weights).sum(), [mu, zero])
     (plain,) = torch.autograd.grad((mlp(mu, layout, x) * weights).sum(), mu)
@@ -195,8 +196,10 @@ def test_gradient_of_a_plain_sum():
     layout, mu, sigma, x, eps, _ = case([7, 20, 33, 4])
     leaves = [mu.requires_grad_(), sigma.requires_grad_()]
     ones = torch.ones(S, B, 4)
-    summed = torch.autograd.grad(gaussian_mlp(mu, sigma, layout, x, eps).sum(), leaves)
-    weighted = torch.autograd.grad((gaussian_mlp(mu, sigma, layout, x, eps) * ones).sum(), leaves)
+    summed = torch.autograd.grad(gaussian_mlp(mu, sigma.square(), layout, x, eps).sum(), leaves)
+    weighted = torch.autograd.grad(
+        (gaussian_mlp(mu, sigma.square(), layout, x, eps) * ones).sum(), leaves
+    )
     for one, two in zip(summed, weighted, strict=True):
         assert torch.equal(one, two)
     plain = torch.autograd.grad(mlp(mu, layout, x).sum(), mu)
@@ -216,7 +219,8 @@ def test_a_seeds_bits_do_not_depend_on_the_seeds_beside_it(sizes, batch):
         m = mu[seeds].clone().requires_grad_()
         r = rho[seeds].clone().requires_grad_()
         own_x, own_eps = x[seeds].clone(), eps[seeds].clone()
-        q, h = Posterior(layout, m, r).q_and_entropy(own_x, own_eps)
+        sigma = sigma_of(r)
+        q, h = gaussian_mlp(m, sigma.square(), layout, own_x, own_eps), entropy(sigma, layout)
         plain = mlp(m, layout, own_x)
         total = ((q + plain) * weights[seeds]).sum() - h.sum()
         return [q.detach(), plain.detach(), h.detach(), *torch.autograd.grad(total, [m, r])]
@@ -230,10 +234,10 @@ def test_a_seeds_bits_do_not_depend_on_the_seeds_beside_it(sizes, batch):
 # Softplus, its inverse and the entropy.
 
 
-def test_softplus_is_log_of_one_plus_exp():
-    rho = torch.linspace(-60.0, 60.0, 1024).reshape(4, 256)
+def test_sigma_is_log_of_one_plus_exp():
+    rho = torch.linspace(-60.0, 60.0, 1024)
     expected = np.logaddexp(0.0, rho.double().numpy())
-    np.testing.assert_allclose(softplus(rho, torch.ones(256))[0].numpy(), expected, rtol=2e-6)
+    np.testing.assert_allclose(sigma_of(rho).numpy(), expected, rtol=2e-6)
 
 
 @given(st.floats(1e-8, 50.0))
@@ -271,34 +275,41 @@ def test_entropy_leaves_padding_out():
     torch.testing.assert_close(grad[:, ~padding], 1.0 / changed.detach()[:, ~padding])
 
 
-@pytest.mark.parametrize("sizes", SIZES)
-def test_posterior_is_gaussian_mlp_and_entropy_of_softplus(sizes):
-    layout, mu, _, x, eps, weights = case(sizes)
-    rho = normal(S, layout.length, seed=6, scale=2.0).requires_grad_()
-    mu.requires_grad_()
-    posterior = Posterior(layout, mu, rho)
-    q, h = posterior.q_and_entropy(x, eps)
-    grads = torch.autograd.grad((q * weights).sum() - 0.7 * h.sum(), [mu, rho])
-
-    plain = [row.detach().double().requires_grad_() for row in (mu, rho)]
-    sigma = torch.log1p(torch.exp(plain[1]))
-    plain_q = torch.stack(
-        [plain_gaussian_mlp(layout, plain[0][k], sigma[k], x[k], eps[k]) for k in range(S)]
-    )
-    plain_h = (sigma.log() * layout.mask).sum(dim=1)
-    plain_grads = torch.autograd.grad((plain_q * weights).sum() - 0.7 * plain_h.sum(), plain)
-    torch.testing.assert_close(q.double(), plain_q, rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(h.double(), plain_h, rtol=1e-4, atol=1e-3)
-    for grad, plain_grad in zip(grads, plain_grads, strict=True):
-        torch.testing.assert_close(grad.double(), plain_grad, rtol=1e-3, atol=1e-3)
-        assert (grad[:, layout.mask == 0] == 0).all()
+def test_posterior_keeps_what_follows_from_rho(engine):
+    layout = Layout([7, 20, 33, 4])
+    rho = normal(S, layout.length, seed=6, scale=2.0)
+    posterior = Posterior(layout, torch.zeros_like(rho))
+    posterior.refresh(rho)
+    sigma = torch.log1p(torch.exp(rho.double()))
+    torch.testing.assert_close(posterior.variance.double(), sigma.square(), rtol=1e-5, atol=0.0)
+    h = (sigma.log() * layout.mask).sum(dim=1)
+    torch.testing.assert_close(posterior.entropy.double(), h, rtol=1e-4, atol=1e-3)
 
 
-def test_gaussian_gives_the_values_of_gaussian_mlp():
+@pytest.mark.parametrize("states", [False, True])
+def test_values_are_those_of_the_differentiable_forms(engine, states):
     layout, mu, sigma, x, eps, _ = case([7, 20, 33, 4])
-    q = Gaussian(layout, mu.requires_grad_(), sigma).q(x, eps)
-    assert not q.requires_grad
-    assert torch.equal(q, gaussian_mlp(mu, sigma, layout, x, eps).detach())
+    if states:
+        x = torch.from_numpy(np.random.default_rng(0).integers(0, 8, (S, B)).astype(np.int32))
+    mu.requires_grad_()
+    variance = sigma.square()
+    for q, like in [
+        (Gaussian(layout, mu, variance).q(x, eps), gaussian_mlp(mu, variance, layout, x, eps)),
+        (mlp_values(mu, layout, x), mlp(mu, layout, x)),
+    ]:
+        assert not q.requires_grad
+        torch.testing.assert_close(q, like.detach(), rtol=1e-4, atol=1e-4)
+
+
+def test_numbers_are_seen_as_thermometers():
+    seen = features(Layout([4, 3, 2]), torch.tensor([[0, 1, 4]], dtype=torch.int32))
+    assert seen.tolist() == [[[0.0] * 4, [1.0, 0.0, 0.0, 0.0], [1.0] * 4]]
+
+
+def test_sigma_of_a_gaussian():
+    layout, mu, sigma, *_ = case([3, 5, 2])
+    torch.testing.assert_close(Gaussian(layout, mu, sigma.square()).sigma, sigma)
+    assert torch.equal(Gaussian(layout, mu, sigma.square(), -sigma).sigma, -sigma)
 
 
 def test_noise_may_be_a_part_of_a_wider_block():
@@ -307,7 +318,7 @@ def test_noise_may_be_a_part_of_a_wider_block():
     block[:, 17 : 17 + eps.shape[1]] = eps
     part = block[:, 17 : 17 + eps.shape[1]]
     leaves = [mu.requires_grad_(), sigma.requires_grad_()]
-    whole, cut = (gaussian_mlp(*leaves, layout, x, noise) for noise in (eps, part))
+    whole, cut = (gaussian_mlp(mu, sigma.square(), layout, x, noise) for noise in (eps, part))
     assert torch.equal(whole, cut)
     for one, two in zip(
         torch.autograd.grad((whole * weights).sum(), leaves),
@@ -322,9 +333,11 @@ def test_rho_far_out_is_finite_in_value_and_gradient(rho):
     layout = Layout([3, 5, 2])
     leaf = torch.full((2, layout.length), rho).requires_grad_()
     mu = normal(2, layout.length, seed=1).requires_grad_()
-    assert (softplus(leaf.detach(), layout.mask)[0] >= SMALLEST_SIGMA).all()
+    sigma = sigma_of(leaf)
+    assert (sigma >= SMALLEST_SIGMA).all()
     eps = normal(2, B * layout.n_units, seed=4)
-    q, h = Posterior(layout, mu, leaf).q_and_entropy(normal(2, B, 3, seed=3), eps)
+    q = gaussian_mlp(mu, sigma.square(), layout, normal(2, B, 3, seed=3), eps)
+    h = entropy(sigma, layout)
     for value in (h, q):
         assert torch.isfinite(value).all()
     for grad in torch.autograd.grad(q.square().sum() - h.sum(), [mu, leaf]):
@@ -336,11 +349,8 @@ def test_gradient_of_the_entropy_by_rho(rho, slope):
     """d log softplus(rho) / d rho: 1 far left, sigmoid(0) / log 2 at 0, 1 / rho far right."""
     layout = Layout([3, 5, 2])
     leaf = torch.full((1, layout.length), rho).requires_grad_()
-    mu, x = torch.zeros(1, layout.length), torch.zeros(1, 1, 3)
-    _, h = Posterior(layout, mu, leaf).q_and_entropy(x, torch.zeros(1, layout.n_units))
-    (grad,) = torch.autograd.grad(h.sum(), leaf)
-    expected = slope * layout.mask
-    torch.testing.assert_close(grad[0], expected, rtol=1e-5, atol=0.0)
+    (grad,) = torch.autograd.grad(entropy(sigma_of(leaf), layout).sum(), leaf)
+    torch.testing.assert_close(grad[0], slope * layout.mask, rtol=1e-5, atol=0.0)
 
 
 def test_nothing_depends_on_the_number_of_threads():
@@ -352,7 +362,8 @@ def test_nothing_depends_on_the_number_of_threads():
         torch.set_num_threads(threads)
         try:
             leaves = [mu.clone().requires_grad_(), rho.clone().requires_grad_()]
-            q, h = Posterior(layout, *leaves).q_and_entropy(x, eps)
+            sigma = sigma_of(leaves[1])
+            q, h = gaussian_mlp(leaves[0], sigma.square(), layout, x, eps), entropy(sigma, layout)
             plain = mlp(leaves[0], layout, x)
             total = (q + plain).square().sum() - h.sum()
             return [q, plain, h, *torch.autograd.grad(total, leaves)]

@@ -7,8 +7,7 @@ import pytest
 import torch
 from scipy import stats
 
-from vdqn_runner.normals import LANES, NormalBlocks, NormalStreams
-from vdqn_runner.passes import box_muller
+from vdqn_runner.normals import LANES, NormalBlocks, NormalStreams, box_muller
 from vdqn_runner.streams import Purpose
 
 pytestmark = pytest.mark.usefixtures("engine")

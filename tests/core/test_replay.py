@@ -16,7 +16,6 @@ def spec(shape=(), dtype="uint16", limit=None, actions=3):
         n_actions=actions,
         stored_shape=shape,
         stored_dtype=np.dtype(dtype),
-        table=None,
         max_episode_steps=limit,
         extra_columns=(),
         label="made up",

@@ -283,7 +283,7 @@ def test_integer_pictures_become_flat_floats_and_actions_may_start_anywhere(env_
     batch = started(env_id, [0, 1])
     spec = batch.spec
     assert (spec.obs_dim, spec.stored_shape, spec.stored_dtype) == (6, (6,), np.float32)
-    assert (spec.n_actions, spec.table, spec.max_episode_steps) == (3, None, None)
+    assert (spec.n_actions, spec.max_episode_steps) == (3, None)
     assert (batch.extras(), spec.extra_columns) == ({}, ())
     result = batch.step(np.array([0, 2]))
     assert (result.next_obs.dtype, result.reward.dtype) == (np.float32, np.float64)

@@ -18,12 +18,10 @@ class Context:
     Attributes:
         seeds: The S seeds that train in lockstep.
         layout: The Q-network; ``layout.sizes`` starts with the observation and ends with A.
-        gamma: Discount factor of the environment.
     """
 
     seeds: Sequence[int]
     layout: Layout
-    gamma: float
 
 
 @dataclass(frozen=True)
@@ -31,17 +29,17 @@ class Batch:
     """A minibatch for S seeds.
 
     Attributes:
-        obs: ``[S, B, obs]``.
+        obs: ``[S, B, obs]``, or int32 numbers ``[S, B]`` (see ``nets``).
         action: ``[S, B]`` int64.
         reward: ``[S, B]``, scaled by ``algo.reward_scale``.
-        terminal: ``[S, B]``, 1.0 where nothing follows the transition.
-        next_obs: ``[S, B, obs]``.
+        discount: ``[S, B]``, gamma, or 0 where nothing follows the transition.
+        next_obs: Like ``obs``.
     """
 
     obs: Tensor
     action: Tensor
     reward: Tensor
-    terminal: Tensor
+    discount: Tensor
     next_obs: Tensor
 
 
@@ -77,10 +75,16 @@ class Algorithm(Protocol):
         """Note that these seeds start a new episode."""
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
-        """Return the actions ``[S]`` for the observations ``obs`` [S, 1, obs]."""
+        """Return the actions ``[S]`` for the observations ``obs`` [S, 1, obs] or [S, 1]."""
 
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """Return the loss of a minibatch under fresh noise."""
+
+    def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Mapping[str, np.ndarray]:
+        """Take a gradient step down that loss at rates ``lr`` [S]; return what is reported, [S].
+
+        ``descend`` does it for any loss; a compiled form may do the same faster.
+        """
 
     def online_changed(self) -> None:
         """Note that the learner's online rows have changed."""
@@ -102,3 +106,13 @@ class Algorithm(Protocol):
 
     def load(self, states: list[Mapping[str, Any]]) -> None:
         """Go on from the kept states of all seeds (after the learner has loaded its own)."""
+
+
+def descend(
+    algo: Algorithm, batch: Batch, clock: Clock, lr: np.ndarray
+) -> Mapping[str, np.ndarray]:
+    """Take a gradient step of ``algo`` by autograd; return what its loss reports, [S] each."""
+    loss = algo.loss(batch, clock)
+    algo.learner.descend(loss.total, lr)
+    algo.online_changed()
+    return {name: values.numpy(force=True) for name, values in loss.reported.items()}

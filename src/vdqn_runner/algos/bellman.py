@@ -6,12 +6,12 @@ from torch import Tensor
 from vdqn_runner.algos.base import Batch
 
 
-def bellman_target(batch: Batch, q_next: Tensor, gamma: float) -> Tensor:
+def bellman_target(batch: Batch, q_next: Tensor) -> Tensor:
     """Return ``d`` [S, B]: d_j = r_j + gamma (1 - terminal_j) max_a Q^-(s'_j, a).
 
     ``q_next`` [S, B, A] are the target network's values at the next observations.
     """
-    return batch.reward + gamma * (1.0 - batch.terminal) * q_next.amax(dim=2)
+    return batch.reward + batch.discount * q_next.amax(dim=2)
 
 
 def q_of_action(q: Tensor, action: Tensor) -> Tensor:

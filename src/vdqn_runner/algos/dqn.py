@@ -10,8 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vdqn_runner.algos.base import Batch, Clock, Context, Loss
+from vdqn_runner import kernels
+from vdqn_runner.algos.base import Batch, Clock, Context, Loss, descend
 from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
+from vdqn_runner.algos.compiled import CompiledUpdate, ErrorLoss, Form
 from vdqn_runner.config import DQNConfig
 from vdqn_runner.learner import Learner
 from vdqn_runner.nets import mlp, mlp_values, uniform_rows
@@ -22,16 +24,16 @@ from vdqn_runner.streams import Purpose, UniformBlocks
 class DQN:
     """One network theta, a target network theta^- and epsilon-greedy actions."""
 
-    reported = ("loss", "bellman_error", "q_mean")
+    reported: tuple[str, ...] = ("loss", "bellman_error", "q_mean")
 
     def __init__(self, config: DQNConfig, context: Context) -> None:
-        self._config, self._context = config, context
-        self._layout = context.layout
+        self._config, self._layout = config, context.layout
         theta = uniform_rows(
             context.layout, context.seeds, lambda n_in: n_in**-0.5, lambda n_in: n_in**-0.5
         )
         self.learner = Learner({"theta": theta}, config.optimizer)
         self._acting = UniformBlocks(context.seeds, Purpose.ACTING, width=2)
+        self._bind()
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """With probability epsilon any action, else a_t = argmax_a Q_theta(s_t, a)."""
@@ -44,7 +46,7 @@ class DQN:
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """Paper eq. (3): the mean over the minibatch of (Q_theta(s_j, a_j) - d_j)^2, or Huber."""
         q_next = mlp_values(self.learner.target["theta"], self._layout, batch.next_obs)
-        d = bellman_target(batch, q_next, self._context.gamma)
+        d = bellman_target(batch, q_next)
         q = q_of_action(mlp(self.learner.online["theta"], self._layout, batch.obs), batch.action)
         bellman = (q - d).square().mean(dim=1)
         if self._config.loss == "mse":
@@ -57,6 +59,24 @@ class DQN:
             "q_mean": q.detach().mean(dim=1),
         }
         return Loss(total, reported)
+
+    def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Mapping[str, np.ndarray]:
+        """Take a gradient step down ``loss``, compiled where that is possible."""
+        if self._compiled is None:
+            return descend(self, batch, clock, lr)
+        size = batch.action.shape[1]
+        sums = self._compiled(batch, lr, weight=np.full(len(lr), 1.0 / size))
+        return {
+            "loss": sums.losses / size,
+            "bellman_error": sums.squares / size,
+            "q_mean": sums.values / size,
+        }
+
+    def _bind(self) -> None:
+        loss = ErrorLoss.HUBER if self._config.loss == "huber" else ErrorLoss.SQUARED
+        serve = kernels.serve(self.learner.online["theta"])
+        form = Form(loss=loss)
+        self._compiled = CompiledUpdate(self._layout, self.learner, form) if serve else None
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
         """Nothing is kept for an episode."""
@@ -79,6 +99,7 @@ class DQN:
         """Keep only these seeds."""
         self.learner.select(rows)
         self._acting.select(rows)
+        self._bind()
 
     def state(self, row: int) -> dict[str, Any]:
         """Return the state of the acting stream."""

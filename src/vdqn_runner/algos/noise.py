@@ -58,7 +58,7 @@ class Factorised:
 
     def rows(self, layout: Layout, draws: Tensor) -> Tensor:  # noqa: D102
         f = draws.sign() * draws.abs().sqrt()
-        rows = torch.zeros(len(draws), layout.length)
+        rows = torch.zeros(len(draws), layout.length, device=draws.device)
         at = 0
         for layer, (n_in, n_out) in zip(layout.layers(rows), layout.shapes, strict=True):
             f_in = f[:, at : at + n_in].unsqueeze(2)

@@ -10,8 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vdqn_runner.algos.base import Batch, Clock, Context, Loss
+from vdqn_runner import kernels
+from vdqn_runner.algos.base import Batch, Clock, Context, Loss, descend
 from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
+from vdqn_runner.algos.compiled import CompiledUpdate, Form, NoiseKind, Sample, Second, Spread
 from vdqn_runner.algos.noise import Factorised, Independent, Noise, NoiseShape
 from vdqn_runner.algos.sigma_figures import sigma_figures
 from vdqn_runner.config import NoisyNetConfig
@@ -23,10 +25,10 @@ from vdqn_runner.normals import NormalStreams
 class NoisyNet:
     """theta = mu + sigma * eps on all layers; mu and sigma are learned, without an entropy term."""
 
-    reported = ("loss", "bellman_error", "q_mean")
+    reported: tuple[str, ...] = ("loss", "bellman_error", "q_mean")
 
     def __init__(self, config: NoisyNetConfig, context: Context) -> None:
-        self._config, self._context = config, context
+        self._config = config
         self._layout = layout = context.layout
         seeds = context.seeds
         self._shape: NoiseShape
@@ -41,7 +43,7 @@ class NoisyNet:
             self._shape = Factorised()
         self.learner = Learner({"mu": mu, "sigma": sigma}, config.optimizer)
         self._noise = Noise(context, self._shape, config.resample)
-        self.online_changed()
+        self._bind()
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """a_t = argmax_a Q_theta(s_t, a) for a freshly drawn theta."""
@@ -52,7 +54,7 @@ class NoisyNet:
         target, online = self.learner.target, self.learner.online
         with torch.no_grad():
             q_next = self._sampled_q(target, batch.next_obs, self._noise.target)
-            d = bellman_target(batch, q_next, self._context.gamma)
+            d = bellman_target(batch, q_next)
         q = q_of_action(self._sampled_q(online, batch.obs, self._noise.update), batch.action)
         total = (q - d).square().mean(dim=1)
         error = total.detach()
@@ -62,11 +64,21 @@ class NoisyNet:
     def _sampled_q(self, rows: Mapping[str, Tensor], obs: Tensor, noise: NormalStreams) -> Tensor:
         """Q-values [S, B, A] under fresh noise: one draw for the minibatch, or one a tuple."""
         layout, size = self._layout, obs.shape[1]
+        mu, sigma = rows["mu"], rows["sigma"]
         if self._config.theta_samples == "per_tuple":
             eps = noise.draw(size * layout.n_units)
-            return gaussian_mlp(rows["mu"], rows["sigma"], layout, obs, eps)
+            return gaussian_mlp(mu, sigma.square(), layout, obs, eps)
         eps_rows = self._shape.rows(layout, noise.draw(self._shape.count(layout)))
-        return mlp(rows["mu"] + rows["sigma"] * eps_rows, layout, obs)
+        return mlp(mu + sigma * eps_rows, layout, obs)
+
+    def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Mapping[str, np.ndarray]:
+        """Take a gradient step down ``loss``, compiled where that is possible."""
+        if self._compiled is None:
+            return descend(self, batch, clock, lr)
+        size = batch.action.shape[1]
+        sums = self._compiled(batch, lr, weight=np.full(len(lr), 1.0 / size))
+        error = sums.squares / size
+        return {"loss": error, "bellman_error": error, "q_mean": sums.values / size}
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
         """Sample theta anew where one is kept for an episode."""
@@ -74,11 +86,36 @@ class NoisyNet:
 
     def online_changed(self) -> None:
         """Recompute the variances."""
-        online = self.learner.online
-        self._gaussian = Gaussian(self._layout, online["mu"], online["sigma"])
+        torch.square(self.learner.online["sigma"].detach(), out=self._gaussian.variance)
 
     def target_changed(self) -> None:
-        """Nothing is derived from the target rows."""
+        """Recompute the target's variances."""
+        torch.square(self.learner.target["sigma"], out=self._target_variance)
+
+    def _bind(self) -> None:
+        """Keep what follows from the learner's rows, which are other tensors when seeds leave."""
+        online, target = self.learner.online, self.learner.target
+        sigma = online["sigma"].detach()
+        self._gaussian = Gaussian(self._layout, online["mu"], sigma.square(), sigma)
+        self._target_variance = target["sigma"].square()
+        self._compiled = self._make_compiled() if kernels.serve(sigma) else None
+
+    def _make_compiled(self) -> CompiledUpdate:
+        per_tuple = self._config.theta_samples == "per_tuple"
+        sample = Sample.PER_TUPLE if per_tuple else Sample.PER_BATCH
+        kinds = {"independent": NoiseKind.INDEPENDENT, "factorised": NoiseKind.FACTORISED}
+        noise = kinds[self._config.noise]
+        form = Form(sample, target_sample=sample, noise=noise, second=Second.SIGMA)
+        spread = Spread(
+            name="sigma",
+            target_row2=self._target_variance if per_tuple else self.learner.target["sigma"],
+            variance=self._gaussian.variance,
+            slope=None,
+            entropy=None,
+            update_noise=self._noise.update,
+            target_noise=self._noise.target,
+        )
+        return CompiledUpdate(self._layout, self.learner, form, spread)
 
     def scheduled(self, clock: Clock) -> dict[str, np.ndarray]:
         """No schedules of its own."""
@@ -92,7 +129,7 @@ class NoisyNet:
         """Keep only these seeds."""
         self.learner.select(rows)
         self._noise.select(rows)
-        self.online_changed()
+        self._bind()
 
     def state(self, row: int) -> dict[str, Any]:
         """Return the states of the noise streams."""
@@ -102,3 +139,4 @@ class NoisyNet:
         """Go on from kept states."""
         self._noise.load(states)
         self.online_changed()
+        self.target_changed()

@@ -10,24 +10,35 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vdqn_runner.algos.base import Batch, Clock, Context, Loss
+from vdqn_runner import kernels
+from vdqn_runner.algos.base import Batch, Clock, Context, Loss, descend
 from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
+from vdqn_runner.algos.compiled import CompiledUpdate, Form, Sample, Second, Spread
 from vdqn_runner.algos.noise import Independent, Noise
 from vdqn_runner.algos.sigma_figures import sigma_figures
 from vdqn_runner.config import VDQNConfig
 from vdqn_runner.learner import Learner
-from vdqn_runner.nets import Posterior, entropy, mlp, rows_by_fan_in, softplus_inverse, uniform_rows
-from vdqn_runner.passes import SMALLEST_SIGMA
+from vdqn_runner.nets import (
+    Gaussian,
+    Posterior,
+    entropy,
+    gaussian_mlp,
+    mlp,
+    rows_by_fan_in,
+    sigma_of,
+    softplus_inverse,
+    uniform_rows,
+)
 from vdqn_runner.schedules import value_at
 
 
 class VDQN:
     """q_phi(theta) = N(mu, sigma^2) on every weight and bias, sigma = softplus(rho)."""
 
-    reported = ("loss", "surrogate", "bellman_error", "entropy", "q_mean")
+    reported: tuple[str, ...] = ("loss", "surrogate", "bellman_error", "entropy", "q_mean")
 
     def __init__(self, config: VDQNConfig, context: Context) -> None:
-        self._config, self._context = config, context
+        self._config = config
         self._layout = layout = context.layout
         seeds = context.seeds
         # Section "Implementation details": the recipe of Fortunato et al. (2017).
@@ -36,12 +47,11 @@ class VDQN:
         rho = rows_by_fan_in(layout, len(seeds), lambda n_in: rho_init)
         self.learner = Learner({"mu": mu, "rho": rho}, config.optimizer)
         self._noise = Noise(context, Independent(), config.resample)
-        self.online_changed()
-        self.target_changed()
+        self._bind()
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """Lines 6 and 7: sample theta ~ q_phi, then a_t = argmax_a Q_theta(s_t, a)."""
-        return greedy(self._noise.acting.q(self._posterior.gaussian, obs)).numpy()
+        return greedy(self._noise.acting.q(self._gaussian, obs)).numpy()
 
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """Lines 9 to 11: the KL divergence of paper eq. (7) for one minibatch.
@@ -56,50 +66,76 @@ class VDQN:
         d = self._targets(batch)
         q, h = self._sampled_q_and_entropy(batch.obs)
         q = q_of_action(q, batch.action)
-        error = q - d
-        bellman = error.square().sum(dim=1)
+        bellman = (q - d).square().sum(dim=1)
         lam = value_at(self._config.lam, clock.step, clock.episodes)
-        surrogate = bellman - torch.from_numpy(lam.astype(np.float32)) * h
-        scale = 1.0 / np.where(lam > 0.0, lam, 1.0)
-        total = surrogate * torch.from_numpy(scale.astype(np.float32))
-        reported = {
-            "loss": total.detach(),
-            "surrogate": surrogate.detach(),
-            "bellman_error": bellman.detach() / error.shape[1],
-            "entropy": h.detach(),
-            "q_mean": q.detach().mean(dim=1),
-        }
-        return Loss(total, reported)
+        weights = [torch.from_numpy(weight).to(q) for weight in _weights(lam)]
+        total = weights[0] * bellman - weights[1] * h
+        q_mean = q.detach().mean(dim=1)
+        return Loss(total, _figures(bellman.detach(), h.detach(), q_mean, q.shape[1], *weights))
+
+    def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Mapping[str, np.ndarray]:
+        """Take a gradient step down ``loss``, compiled where that is possible."""
+        if self._compiled is None:
+            return descend(self, batch, clock, lr)
+        lam = value_at(self._config.lam, clock.step, clock.episodes)
+        h = self._posterior.entropy.numpy().astype(np.float64)
+        weights = _weights(lam)
+        sums = self._compiled(batch, lr, *weights)
+        size = batch.action.shape[1]
+        return _figures(sums.squares, h, sums.values / size, size, *weights)
 
     def _targets(self, batch: Batch) -> Tensor:
         """Lines 9 and 10: theta_j^- ~ q_phi^-, one for each tuple; d_j [S, B]."""
-        eps = self._noise.target.draw(batch.obs.shape[1] * self._layout.n_units)
-        q_next = self._target_posterior.gaussian.q(batch.next_obs, eps)
-        return bellman_target(batch, q_next, self._context.gamma)
+        eps = self._noise.target.draw(batch.action.shape[1] * self._layout.n_units)
+        q_next = self._target.q(batch.next_obs, eps)
+        return bellman_target(batch, q_next)
 
     def _sampled_q_and_entropy(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Q_theta(s_j, .) [S, B, A] for theta ~ q_phi, one for each tuple or one for all; H [S]."""
-        posterior = self._posterior
+        online, layout = self.learner.online, self._layout
+        sigma = sigma_of(online["rho"])
         if self._config.theta_samples == "per_tuple":
-            eps = self._noise.update.draw(obs.shape[1] * self._layout.n_units)
-            return posterior.q_and_entropy(obs, eps)
-        sigma = torch.nn.functional.softplus(posterior.rho).clamp_min(SMALLEST_SIGMA)
-        theta = posterior.mu + sigma * self._noise.update.draw(self._layout.length)
-        return mlp(theta, self._layout, obs), entropy(sigma, self._layout)
+            eps = self._noise.update.draw(obs.shape[1] * layout.n_units)
+            q = gaussian_mlp(online["mu"], sigma.square(), layout, obs, eps)
+        else:
+            q = mlp(online["mu"] + sigma * self._noise.update.draw(layout.length), layout, obs)
+        return q, entropy(sigma, layout)
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
         """Sample theta anew where one is kept for an episode."""
-        self._noise.acting.begin_episodes(rows, clock, self._posterior.gaussian)
+        self._noise.acting.begin_episodes(rows, clock, self._gaussian)
 
     def online_changed(self) -> None:
         """Recompute what follows from phi."""
-        online = self.learner.online
-        self._posterior = Posterior(self._layout, online["mu"], online["rho"])
+        self._posterior.refresh(self.learner.online["rho"])
 
     def target_changed(self) -> None:
         """Recompute what follows from phi^-."""
-        target = self.learner.target
-        self._target_posterior = Posterior(self._layout, target["mu"], target["rho"])
+        self._target_posterior.refresh(self.learner.target["rho"])
+
+    def _bind(self) -> None:
+        """Keep what follows from the learner's rows, which are other tensors when seeds leave."""
+        layout, online, target = self._layout, self.learner.online, self.learner.target
+        self._posterior = Posterior(layout, online["rho"].detach())
+        self._target_posterior = Posterior(layout, target["rho"])
+        self._gaussian = Gaussian(layout, online["mu"], self._posterior.variance)
+        self._target = Gaussian(layout, target["mu"], self._target_posterior.variance)
+        self._compiled = self._make_compiled() if kernels.serve(online["mu"]) else None
+
+    def _make_compiled(self) -> CompiledUpdate:
+        per_tuple = self._config.theta_samples == "per_tuple"
+        sample = Sample.PER_TUPLE if per_tuple else Sample.PER_BATCH
+        form = Form(sample, target_sample=Sample.PER_TUPLE, second=Second.RHO)
+        spread = Spread(
+            name="rho",
+            target_row2=self._target_posterior.variance,
+            variance=self._posterior.variance,
+            slope=self._posterior.slope,
+            entropy=self._posterior.entropy,
+            update_noise=self._noise.update,
+            target_noise=self._noise.target,
+        )
+        return CompiledUpdate(self._layout, self.learner, form, spread)
 
     def scheduled(self, clock: Clock) -> dict[str, np.ndarray]:
         """Return lambda."""
@@ -107,14 +143,13 @@ class VDQN:
 
     def snapshot(self, row: int) -> dict[str, float]:
         """Return quantiles of sigma, by layer."""
-        return sigma_figures(self._layout, self._posterior.gaussian.sigma[row])
+        return sigma_figures(self._layout, sigma_of(self.learner.online["rho"][row]))
 
     def select(self, rows: np.ndarray) -> None:
         """Keep only these seeds."""
         self.learner.select(rows)
         self._noise.select(rows)
-        self.online_changed()
-        self.target_changed()
+        self._bind()
 
     def state(self, row: int) -> dict[str, Any]:
         """Return the states of the noise streams."""
@@ -125,3 +160,23 @@ class VDQN:
         self._noise.load(states)
         self.online_changed()
         self.target_changed()
+
+
+def _weights(lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the summed squared error and H are multiplied with in the loss, [S] each."""
+    positive = lam > 0.0
+    return 1.0 / np.where(positive, lam, 1.0), positive.astype(np.float64)
+
+
+def _figures(
+    bellman: Any, h: Any, q_mean: Any, size: int, bellman_weight: Any, entropy_weight: Any
+) -> dict[str, Any]:
+    """Return the log's figures, [S] each: the loss, the surrogate, and what they are made of."""
+    loss = bellman_weight * bellman - entropy_weight * h
+    return {
+        "loss": loss,
+        "surrogate": loss / bellman_weight,
+        "bellman_error": bellman / size,
+        "entropy": h,
+        "q_mean": q_mean,
+    }

@@ -60,7 +60,7 @@ class GymEnv(Settings):
 class NetworkConfig(Settings):
     """The multilayer perceptron with ReLU that maps an observation to Q-values."""
 
-    hidden: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = Field(
+    hidden: Annotated[tuple[Count, ...], Field(strict=False, min_length=1, max_length=32)] = Field(
         (100, 100), description="widths of the hidden layers"
     )
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import gymnasium
 
-from vdqn_runner.envs.chain import ENV_ID, ChainEnv, thermometer_table
+from vdqn_runner.envs.chain import ENV_ID, ChainEnv
 from vdqn_runner.envs.chain_batch import ChainBatch
 from vdqn_runner.envs.gym_batch import GymBatch
 from vdqn_runner.envs.spec import EnvBatch, EnvSpec, StepResult
@@ -23,7 +23,6 @@ __all__ = [
     "GymBatch",
     "StepResult",
     "make_envs",
-    "thermometer_table",
 ]
 
 if ENV_ID not in gymnasium.registry:

@@ -28,15 +28,6 @@ def episode_length(n: int) -> int:
     return n + 9
 
 
-def thermometer_table(n: int) -> npt.NDArray[np.float32]:
-    """Return the observations of all states, float32 [n + 1, n].
-
-    Row s is state s: ``x_i = 1 if i <= s else 0`` for i = 1 .. n. There is no state 0, and row 0
-    is zeros. At n = 10,000 the table takes 400 MB.
-    """
-    return np.tri(n + 1, n, k=-1, dtype=np.float32)
-
-
 class ChainEnv(gymnasium.Env[npt.NDArray[np.float32], int | np.int64]):
     """A walk on states 1 .. n which pays little on the left and much on the far right.
 

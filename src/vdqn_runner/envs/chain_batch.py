@@ -11,7 +11,6 @@ from vdqn_runner.envs.chain import (
     START,
     check_size,
     episode_length,
-    thermometer_table,
 )
 from vdqn_runner.envs.spec import BoolArray, EnvSpec, IntArray, StepResult, StoredArray
 
@@ -35,7 +34,6 @@ class ChainBatch:
             n_actions=2,
             stored_shape=(),
             stored_dtype=np.dtype(np.uint16),
-            table=thermometer_table(n),
             max_episode_steps=episode_length(n),
             extra_columns=("visited_first", "visited_middle", "visited_last"),
             label=f"chain-{n}",

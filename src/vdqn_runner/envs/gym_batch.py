@@ -84,7 +84,6 @@ class GymBatch:
             n_actions=int(actions.n),
             stored_shape=(self._dim,),
             stored_dtype=np.dtype(np.float32),
-            table=None,
             max_episode_steps=None if registered is None else registered.max_episode_steps,
             extra_columns=(),
             label=env_id.replace("/", "-").replace(":", "-"),

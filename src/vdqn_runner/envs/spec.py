@@ -20,15 +20,14 @@ StoredArray = npt.NDArray[Any]
 class EnvSpec:
     """The fixed facts of a batch of equal environments.
 
-    A *stored* observation is what the replay keeps; a network sees ``table[stored]`` where there
-    is a table, and the stored vector itself where there is none.
+    A *stored* observation is what the replay keeps: the float32 vector that a network sees, or an
+    integer s of which it sees the thermometer code, x_i = 1 for i <= s, else 0.
 
     Attributes:
         obs_dim: Length of the vector that a network sees.
         n_actions: Actions are 0 .. n_actions - 1.
-        stored_shape: Shape of one stored observation: ``()`` for an index, ``(obs_dim,)`` else.
+        stored_shape: Shape of one stored observation: ``()`` for an integer, ``(obs_dim,)`` else.
         stored_dtype: Its dtype.
-        table: float32 [states, obs_dim], or None.
         max_episode_steps: Steps after which an episode ends at the latest; None if unbounded.
         extra_columns: Names of what ``EnvBatch.extras`` gives, in the order of the log's columns.
         label: Name for folders and figures; holds no path separator.
@@ -38,7 +37,6 @@ class EnvSpec:
     n_actions: int
     stored_shape: tuple[int, ...]
     stored_dtype: np.dtype[Any]
-    table: FloatArray | None
     max_episode_steps: int | None
     extra_columns: tuple[str, ...]
     label: str
