@@ -11,9 +11,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
+from scripts.bench.work import COST
 from vdqn_runner.analysis.style import PAGE_WIDTH, Look, look, save, styles
 
-COST = "us_per_step_and_seed"
 NAMES = {"vdqn": "VDQN", "dqn": "DQN", "noisynet": "NoisyNet"}
 _MARKERS = {"vdqn": "o", "dqn": "s", "noisynet": "^"}
 _PEERS: Mapping[str, tuple[str, Look]] = {

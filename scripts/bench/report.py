@@ -9,13 +9,8 @@ import pandas as pd
 
 from scripts.bench import figures
 from scripts.bench.parts import PARTS
+from scripts.bench.work import COST, PEERS
 
-COST = "us_per_step_and_seed"
-PEERS = {
-    "sb3": "Stable-Baselines3 DQN",
-    "sbx": "SBX DQN",
-    "published": "published VDQN procedure",
-}
 AXIS_TITLES = {
     "seeds": ("n_seeds", "Seeds in lockstep, chain N = 100"),
     "states": ("states", "States N of the chain, 10 seeds"),
@@ -38,7 +33,7 @@ Peers train one seed a process, so that is their cost for each seed of an experi
 their own loss (Huber) and SB3 its clipping of gradients. The published procedure is written out in
 eager torch (`scripts/bench/published.py`). Peak memory is the largest resident memory of the whole
 process (`VmHWM`): interpreter, libraries, environments, agents and the replay as far as it is
-filled, a few thousand transitions; nothing is subtracted.
+filled, a few thousand transitions; nothing is subtracted. SBX loads torch beside JAX.
 """
 _ROOFLINE_NOTE = """\
 *Least time* is the work of an update's matrix products (formulas in `scripts/bench/flops.py`) over

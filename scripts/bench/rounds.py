@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from scripts.bench.machine import child_environment
-from scripts.bench.work import LEARNING_STARTS, TARGET_PERIOD, Contestant
+from scripts.bench.work import COST, LEARNING_STARTS, TARGET_PERIOD, Contestant
 from vdqn_runner.errors import RunError
 
 
@@ -112,7 +112,7 @@ def measure(
                         "turn": turn,
                         "steps": steps,
                         "seconds": answer["seconds"],
-                        "us_per_step_and_seed": answer["seconds"] / seed_steps * 1e6,
+                        COST: answer["seconds"] / seed_steps * 1e6,
                         "seed_steps_per_second": seed_steps / answer["seconds"],
                         "peak_mib": answer["peak_mib"],
                     }

@@ -12,6 +12,7 @@ from typing import Any
 from scripts.bench import machine, startup, studies
 from scripts.bench.peers import MODULES
 from scripts.bench.rounds import Effort, measure
+from scripts.bench.work import PEERS
 from vdqn_runner.errors import ConfigError, RunError
 
 STUDIES = ("speed", "sweep", "startup", "roofline")
@@ -21,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Return the exit code: 0, 1 where a measurement failed, 2 for a bad request."""
     arguments = _parser().parse_args(argv)
     try:
-        without = _names("--without", arguments.without, studies.PEERS)
+        without = _names("--without", arguments.without, list(PEERS))
         only = _names("--only", arguments.only, STUDIES) or list(STUDIES)
         if "speed" in only:
             _check_peers(without)
@@ -157,7 +158,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, default=Path("results/bench"), metavar="FOLDER")
     parser.add_argument("--quick", action="store_true", help="small and rough, some minutes")
     parser.add_argument(
-        "--without", default="", metavar="PEERS", help=f"leave out: {','.join(studies.PEERS)}"
+        "--without", default="", metavar="PEERS", help=f"leave out: {','.join(PEERS)}"
     )
     parser.add_argument(
         "--only", default="", metavar="STUDIES", help=f"of {','.join(STUDIES)} (default: all)"

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from scripts.bench.work import ENVS, Contestant
+from scripts.bench.work import ENVS, PEERS, Contestant
 
 ALGOS = ("vdqn", "dqn", "noisynet")
 SEEDS = (1, 5, 10, 50)
-PEERS = ("sb3", "sbx", "published")
 AXES = {
     "seeds": (1, 2, 5, 10, 20, 50, 100),
     "states": (5, 10, 20, 50, 100, 200),

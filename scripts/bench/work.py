@@ -15,6 +15,13 @@ TARGET_PERIOD = 100
 LEARNING_STARTS = 500
 REPLAY = 1_000_000
 EPSILON = 0.1
+COST = "us_per_step_and_seed"
+"""The column of a measurement that everything is compared by."""
+PEERS = {
+    "sb3": "Stable-Baselines3 DQN",
+    "sbx": "SBX DQN",
+    "published": "published VDQN procedure",
+}
 ENVS = ("chain-10", "chain-100", "CartPole-v1")
 
 
@@ -41,12 +48,7 @@ class Contestant:
     @property
     def name(self) -> str:
         """Its name in tables."""
-        peers = {
-            "sb3": "Stable-Baselines3 DQN",
-            "sbx": "SBX DQN",
-            "published": "published VDQN procedure",
-        }
-        return peers.get(self.maker) or f"{self.algo} n_seeds={self.n_seeds}"
+        return PEERS.get(self.maker) or f"{self.algo} n_seeds={self.n_seeds}"
 
 
 def chain_size(env: str) -> int | None:
