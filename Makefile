@@ -38,7 +38,7 @@ figures: $(STAMP) ## train two small experiments and draw their figures (some mi
 	$(BIN)/vdqn-run experiment=quick_control
 	$(BIN)/vdqn-plot runs/quick_control -o figures/quick_control
 
-bench: $(STAMP) ## measure speed beside other implementations (some minutes; installs them)
+bench: $(STAMP) ## measure speed beside other implementations (half an hour; installs them)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[bench]'
 	$(BIN)/python -m scripts.bench --out results/bench
 

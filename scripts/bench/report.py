@@ -44,8 +44,9 @@ does not count them.
 """
 _PARTS_NOTE = """\
 Microseconds a step and seed, by timers around functions (`scripts/bench/parts.py`), which add
-themselves (*timers* is what the step takes longer with them). `other` is what no timer saw: the
-interpreter, autograd, the loss, bookkeeping.
+themselves (*timers* is what the step takes longer with them). The time of a compiled kernel that
+does a whole update is divided by sampling the program counter (`scripts/bench/sampler.py`).
+`other` is what no timer saw: the interpreter, autograd, the loss, bookkeeping.
 """
 
 

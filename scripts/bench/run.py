@@ -19,7 +19,7 @@ STUDIES = ("speed", "sweep", "startup", "roofline")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the exit code: 0, 1 where a measurement failed, 2 for a bad request."""
+    """Return the exit code: 0, 1 a measurement failed, 2 a bad request, 130 interrupted."""
     arguments = _parser().parse_args(argv)
     try:
         without = _names("--without", arguments.without, list(PEERS))
@@ -35,6 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (RunError, OSError) as error:
         print(f"bench: error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("bench: error: interrupted; finished studies are written", file=sys.stderr)
+        return 130
     return 0
 
 
@@ -135,8 +138,11 @@ def _effort(arguments: argparse.Namespace) -> Effort:
     Raises:
         ConfigError: A number is out of range, or the core is not ours to use.
     """
-    repeats = arguments.repeats or (3 if arguments.quick else Effort.repeats)
-    seconds = arguments.seconds or (0.05 if arguments.quick else Effort.seconds)
+    repeats, seconds = arguments.repeats, arguments.seconds
+    if repeats is None:
+        repeats = 3 if arguments.quick else Effort.repeats
+    if seconds is None:
+        seconds = 0.05 if arguments.quick else Effort.seconds
     if repeats < 1:
         raise ConfigError(f"--repeats {repeats}: must be at least 1")
     if seconds <= 0:
@@ -156,7 +162,7 @@ def _parser() -> argparse.ArgumentParser:
         "thread of one core, beside Stable-Baselines3, SBX and the published procedure.",
     )
     parser.add_argument("--out", type=Path, default=Path("results/bench"), metavar="FOLDER")
-    parser.add_argument("--quick", action="store_true", help="small and rough, some minutes")
+    parser.add_argument("--quick", action="store_true", help="small and rough, a few minutes")
     parser.add_argument(
         "--without", default="", metavar="PEERS", help=f"leave out: {','.join(PEERS)}"
     )

@@ -68,7 +68,7 @@ def test_a_missing_peer_is_refused_before_anything_is_made(tmp_path, monkeypatch
     [
         (["--without", "sb4"], "'sb4' is not one of sb3, sbx, published; did you mean sb3?"),
         (["--only", "sped"], "did you mean speed?"),
-        (["--only", "startup", "--repeats", "-1"], "--repeats -1"),
+        (["--only", "startup", "--repeats", "0"], "--repeats 0"),
         (["--only", "startup", "--cpu", "9999"], "--cpu 9999"),
     ],
 )
