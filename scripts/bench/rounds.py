@@ -50,7 +50,7 @@ class Worker:
         self._answer()
 
     def run(self, steps: int) -> dict[str, float]:
-        """Let it take so many steps of every seed; return seconds and peak memory."""
+        """Let it take so many steps of every seed; return its answer."""
         assert self._process.stdin is not None
         print(json.dumps({"steps": steps}), file=self._process.stdin, flush=True)
         return self._answer()
@@ -112,6 +112,7 @@ def measure(
                         "turn": turn,
                         "steps": steps,
                         "seconds": answer["seconds"],
+                        "cpu_seconds": answer["cpu_seconds"],
                         COST: answer["seconds"] / seed_steps * 1e6,
                         "seed_steps_per_second": seed_steps / answer["seconds"],
                         "peak_mib": answer["peak_mib"],

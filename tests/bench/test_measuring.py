@@ -34,6 +34,7 @@ def test_contestants_take_turns_and_the_files_are_written(tmp_path, monkeypatch)
     turns = [list(group["contestant"]) for _, group in bench.groupby("repeat")]
     assert turns == [names, names[::-1], names]
     assert (bench["seconds"] > 0).all() and (bench["peak_mib"] > 50).all()
+    assert (bench["cpu_seconds"] > 0).all()
     per_second = bench["steps"] * bench["n_seeds"] / bench["seconds"]
     np.testing.assert_allclose(bench["seed_steps_per_second"], per_second)
     np.testing.assert_allclose(bench["us_per_step_and_seed"], 1e6 / per_second)
@@ -195,3 +196,10 @@ def test_the_sampler_names_the_kernel_that_runs():
     named = sum(n for stack, n in stacks.items() if any("normals" in name for name in stack))
     assert named > 5
     assert named > 0.9 * sum(stacks.values())
+
+
+@pytest.mark.parametrize(("cpu", "warned"), [(0.99, False), (0.5, True)])
+def test_a_shared_core_is_told(cpu, warned):
+    text = report._busy(pd.DataFrame({"seconds": [1.0, 1.0], "cpu_seconds": [cpu, cpu]}))
+    assert f"{cpu:.0%} in the median" in text
+    assert ("do not quote" in text) == warned
