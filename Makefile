@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test figures clean
+.PHONY: help run test figures bench clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -37,6 +37,10 @@ figures: $(STAMP) ## train two small experiments and draw their figures (some mi
 	$(BIN)/vdqn-plot runs/quick_chain -o figures/quick_chain
 	$(BIN)/vdqn-run experiment=quick_control
 	$(BIN)/vdqn-plot runs/quick_control -o figures/quick_control
+
+bench: $(STAMP) ## measure speed beside other implementations (half an hour; installs them)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[bench]'
+	$(BIN)/python -m scripts.bench --out results/bench
 
 clean: ## remove .venv and caches; runs and figures stay
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,5 @@
+import sys
+
+from scripts.bench.run import main
+
+sys.exit(main())
