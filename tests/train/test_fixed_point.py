@@ -78,7 +78,7 @@ def test_all_transitions_give_the_chains_exact_values(name):
     settings = {"lr": 3e-3, "network": {"hidden": [40]}} | SETTINGS[name]
     algo = make_algorithm(
         config("unused", algo=name.split(",")[0], settings=settings).algo,
-        Context(seeds, layout, gamma),
+        Context(seeds, layout),
     )
     outcomes = [step(*pair) for pair in PAIRS]
 
@@ -87,18 +87,17 @@ def test_all_transitions_give_the_chains_exact_values(name):
         return tensor.expand(len(seeds), *tensor.shape).contiguous()
 
     batch = Batch(
-        obs=spread([THERMOMETER[state - 1] for state, _ in PAIRS]),
+        obs=spread([state for state, _ in PAIRS], torch.int32),
         action=spread([action for _, action in PAIRS], torch.int64),
         reward=spread([reward for reward, _ in outcomes]),
-        terminal=spread(np.zeros(len(PAIRS))),
-        next_obs=spread([THERMOMETER[after - 1] for _, after in outcomes]),
+        discount=spread(np.full(len(PAIRS), gamma)),
+        next_obs=spread([after for _, after in outcomes], torch.int32),
     )
     rate = 3e-3
     for update in range(1, 2801):
         # The last updates take ever smaller steps, to settle.
         rate *= 0.994 if update > 2000 else 1.0
-        algo.learner.descend(algo.loss(batch, Clock(update, np.zeros(2))).total, np.full(2, rate))
-        algo.online_changed()
+        algo.update(batch, Clock(update, np.zeros(2)), np.full(2, rate))
         if update % 40 == 0:
             algo.learner.copy_target()
             algo.target_changed()
