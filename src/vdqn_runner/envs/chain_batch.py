@@ -1,6 +1,6 @@
 """S chains in lockstep: ``ChainEnv`` for many seeds, as a few array operations a step."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,14 +23,19 @@ class ChainBatch:
     episode ever was in state 1, floor(n / 2) or n; the start and the final state count.
     """
 
-    def __init__(self, n: int, rows: int) -> None:
+    def __init__(self, n: int, rows: int, spec: EnvSpec | None = None) -> None:
         """Make ``rows`` chains of ``n`` states.
+
+        Args:
+            n: States.
+            rows: Chains.
+            spec: That of another batch of such chains, where there is one: its table is shared.
 
         Raises:
             ConfigError: ``n`` is out of range.
         """
         check_size(n)
-        self.spec = EnvSpec(
+        self.spec = spec or EnvSpec(
             obs_dim=n,
             n_actions=2,
             stored_shape=(),
@@ -52,6 +57,10 @@ class ChainBatch:
         # A walk that moves by one state has been everywhere between its two extremes.
         self._lowest = np.zeros(rows, np.int64)
         self._highest = np.zeros(rows, np.int64)
+
+    def fresh(self, seeds: Sequence[int]) -> "ChainBatch":
+        """Return new chains of as many states, one a seed; nothing about a chain is random."""
+        return ChainBatch(self._n, len(seeds), self.spec)
 
     def reset(self, rows: IntArray) -> None:
         """Start a new episode in these rows."""
