@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vdqn_runner.algos.base import Batch, Clock, Context, Loss
-from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
+from vdqn_runner.algos.base import Batch, Clock, Context, Loss, Policy
+from vdqn_runner.algos.bellman import bellman_target, greedy, greedy_in_trials, q_of_action
 from vdqn_runner.config import DQNConfig
 from vdqn_runner.learner import Learner
 from vdqn_runner.nets import mlp, mlp_values, uniform_rows
+from vdqn_runner.normals import NormalStreams
 from vdqn_runner.schedules import value_at
 from vdqn_runner.streams import Purpose, UniformBlocks
 
@@ -57,6 +58,11 @@ class DQN:
             "q_mean": q.detach().mean(dim=1),
         }
         return Loss(total, reported)
+
+    def evaluation_policies(self, row: int, noise: NormalStreams) -> Mapping[str, Policy]:
+        """One policy: a_t = argmax_a Q_theta(s_t, a), whatever epsilon is."""
+        theta = self.learner.online["theta"].detach()[row : row + 1]
+        return {"mean": lambda obs: greedy_in_trials(mlp_values(theta, self._layout, obs))}
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
         """Nothing is kept for an episode."""

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vdqn_runner.algos.base import Batch, Clock, Context, Loss
+from vdqn_runner.algos.base import Batch, Clock, Context, Loss, Policy
 from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
-from vdqn_runner.algos.noise import Factorised, Independent, Noise, NoiseShape
+from vdqn_runner.algos.noise import Factorised, Independent, Noise, NoiseShape, gaussian_policies
 from vdqn_runner.algos.sigma_figures import sigma_figures
 from vdqn_runner.config import NoisyNetConfig
 from vdqn_runner.learner import Learner
@@ -67,6 +67,10 @@ class NoisyNet:
             return gaussian_mlp(rows["mu"], rows["sigma"], layout, obs, eps)
         eps_rows = self._shape.rows(layout, noise.draw(self._shape.count(layout)))
         return mlp(rows["mu"] + rows["sigma"] * eps_rows, layout, obs)
+
+    def evaluation_policies(self, row: int, noise: NormalStreams) -> Mapping[str, Policy]:
+        """The mean network, and a fresh theta at every step, whatever ``resample`` is."""
+        return gaussian_policies(self._gaussian, row, self._shape, noise)
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
         """Sample theta anew where one is kept for an episode."""

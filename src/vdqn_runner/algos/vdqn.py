@@ -10,13 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vdqn_runner.algos.base import Batch, Clock, Context, Loss
+from vdqn_runner.algos.base import Batch, Clock, Context, Loss, Policy
 from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
-from vdqn_runner.algos.noise import Independent, Noise
+from vdqn_runner.algos.noise import Independent, Noise, gaussian_policies
 from vdqn_runner.algos.sigma_figures import sigma_figures
 from vdqn_runner.config import VDQNConfig
 from vdqn_runner.learner import Learner
 from vdqn_runner.nets import Posterior, entropy, mlp, rows_by_fan_in, softplus_inverse, uniform_rows
+from vdqn_runner.normals import NormalStreams
 from vdqn_runner.passes import SMALLEST_SIGMA
 from vdqn_runner.schedules import value_at
 
@@ -86,6 +87,10 @@ class VDQN:
         sigma = torch.nn.functional.softplus(posterior.rho).clamp_min(SMALLEST_SIGMA)
         theta = posterior.mu + sigma * self._noise.update.draw(self._layout.length)
         return mlp(theta, self._layout, obs), entropy(sigma, self._layout)
+
+    def evaluation_policies(self, row: int, noise: NormalStreams) -> Mapping[str, Policy]:
+        """The mean network, and a fresh theta at every step, whatever ``resample`` is."""
+        return gaussian_policies(self._posterior.gaussian, row, Independent(), noise)
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
         """Sample theta anew where one is kept for an episode."""
