@@ -14,7 +14,7 @@ from vdqn_runner.config import RunConfig, identity, identity_mapping
 from vdqn_runner.envs import make_envs
 from vdqn_runner.errors import RunError
 from vdqn_runner.kernels import engine
-from vdqn_runner.runs.folder import EPISODES, POLICY, UPDATES, create_run, run_path, seed_path
+from vdqn_runner.runs.folder import create_run, results, run_path, seed_path
 from vdqn_runner.runs.interrupt import Interrupt, Interrupted, noted_signals
 from vdqn_runner.runs.lock import SeedLock
 from vdqn_runner.runs.provenance import commit, utc_now, versions
@@ -42,7 +42,7 @@ def execute(config: RunConfig) -> Path:
     envs.close()
     run = run_path(config, envs.spec.label, identity(config))
     create_run(run, identity_mapping(config))
-    todo = [seed for seed in _seeds(config) if not _is_done(run, seed)]
+    todo = [seed for seed in _seeds(config) if not _is_done(run, config, seed)]
     done = [seed for seed in _seeds(config) if seed not in todo]
     if not config.quiet:
         print(f"{run}: {len(todo)} of {config.n_seeds} seeds to train", file=sys.stderr)
@@ -57,7 +57,7 @@ def execute(config: RunConfig) -> Path:
             folder = seed_path(run, seed)
             stack.enter_context(SeedLock(folder))
             # Another process may have finished it between the look above and the lock.
-            if not _is_done(run, seed):
+            if not _is_done(run, config, seed):
                 runs.append(SeedRun(folder, _status(config, seed, folder, origin)))
                 runs[-1].plan()
                 stack.callback(runs[-1].close)
@@ -89,7 +89,7 @@ def _seeds(config: RunConfig) -> range:
     return range(config.seed, config.seed + config.n_seeds)
 
 
-def _is_done(run: Path, seed: int) -> bool:
+def _is_done(run: Path, config: RunConfig, seed: int) -> bool:
     """Whether this seed is finished.
 
     Raises:
@@ -99,7 +99,7 @@ def _is_done(run: Path, seed: int) -> bool:
     status = read_status(folder)
     if status is None or status.state != "done":
         return False
-    for name in (EPISODES, UPDATES, POLICY):
+    for name in results(config):
         if not (folder / name).exists():
             raise RunError(
                 f"{folder} is done, but its {name} is missing; restore it, or remove the folder to "

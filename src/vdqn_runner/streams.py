@@ -25,6 +25,8 @@ class Purpose(IntEnum):
     REPLAY = 3
     UPDATE_NOISE = 4
     TARGET_NOISE = 5
+    EVALUATION = 6
+    EVALUATION_NOISE = 7
 
 
 def generator(seed: int, purpose: Purpose, *index: int) -> np.random.Generator:

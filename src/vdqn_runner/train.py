@@ -19,6 +19,7 @@ from vdqn_runner.algos import make_algorithm
 from vdqn_runner.algos.base import Batch, Clock, Context
 from vdqn_runner.config import RunConfig
 from vdqn_runner.envs import make_envs
+from vdqn_runner.evaluate import COLUMNS, evaluate, is_due
 from vdqn_runner.layout import Layout
 from vdqn_runner.progress import Progress
 from vdqn_runner.replay import Transitions, UniformReplay
@@ -152,6 +153,12 @@ class Lockstep:
             **self.algo.snapshot(row),
         }
 
+    def evaluation_figures(self, row: int) -> list[dict[str, Any]]:
+        """Return the evaluations.csv rows of a seed as it stands now."""
+        done = {"seed": self.seeds[row], "episode": int(self.episodes[row]), "step": self.step}
+        trials = self.config.evaluate.episodes
+        return evaluate(self.algo, row, self.envs, inputs, trials, done)
+
     def begin_log_row(self, row: int) -> None:
         """Forget the sums of a seed whose updates.csv row is written."""
         for sums in self.sums.values():
@@ -253,8 +260,10 @@ def train(
     if states:
         batch.load(states)
     live = list(runs)
+    evaluation_columns = COLUMNS if config.evaluate.every else ()
     for row, run in enumerate(live):
-        run.open_logs(batch.envs.spec.extra_columns, list(batch.update_figures(row)))
+        update_columns = list(batch.update_figures(row))
+        run.open_logs(batch.envs.spec.extra_columns, update_columns, evaluation_columns)
     watch = Watch(len(runs), batch.step)
     recent: deque[float] = deque(maxlen=_RECENT)
     mean_return = float("nan")
@@ -292,8 +301,12 @@ def train(
 def _log_episodes(
     batch: Lockstep, live: Sequence[SeedRun], rows: np.ndarray, watch: Watch
 ) -> list[float]:
-    """Log the episodes that have just ended in ``rows``; return their returns."""
+    """Log the episodes that have just ended in ``rows``; return their returns.
+
+    And evaluate where that is due: within the step, so before the next checkpoint.
+    """
     returns = []
+    config = batch.config
     for row in rows.tolist():
         run = live[row]
         figures = batch.episode_figures(row)
@@ -301,10 +314,12 @@ def _log_episodes(
         run.write_episode(figures)
         batch.episodes[row] += 1
         batch.starting[row] = True
-        if batch.episodes[row] % (ITERATION * batch.config.log_every) == 0:
+        if batch.episodes[row] % (ITERATION * config.log_every) == 0:
             update = batch.update_figures(row)
             run.write_update(update, *watch.lap(row, batch.step))
             batch.begin_log_row(row)
+        if is_due(config.evaluate, int(batch.episodes[row]), config.episodes):
+            run.write_evaluation(batch.evaluation_figures(row))
     return returns
 
 

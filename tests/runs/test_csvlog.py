@@ -68,6 +68,8 @@ def test_bytes_of_every_kind_of_number(tmp_path):
         ({"step": 1, "loss": 2, "x": 3}, ValueError),
         ((1, None), TypeError),
         ((1, "2"), TypeError),
+        ((1, "a,b"), TypeError),
+        ((1, "a\nb"), TypeError),
         ((1, 1j), TypeError),
     ],
 )
@@ -76,6 +78,13 @@ def test_wrong_rows_are_refused_and_leave_no_trace(tmp_path, row, error):
     with CsvLog(path, COLUMNS, None) as log, pytest.raises(error):
         log.write(row)
     assert path.read_bytes() == b"step,loss\n"
+
+
+def test_names_are_written_as_they_are(tmp_path):
+    with CsvLog(tmp_path / "log.csv", ("policy", "x"), 0) as log:
+        log.write({"x": 1.5, "policy": "mean"})
+        log.write(("sample", 2))
+    assert (tmp_path / "log.csv").read_bytes() == b"policy,x\nmean,1.5\nsample,2\n"
 
 
 def test_offset_is_the_size_of_the_file_and_close_is_idempotent(tmp_path):

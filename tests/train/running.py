@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+from typing import NamedTuple
 
 from vdqn_runner.config import build
 from vdqn_runner.run import execute
@@ -11,6 +12,7 @@ from vdqn_runner.train import Lockstep
 CHAIN = {"kind": "chain", "n": 8}
 CARTPOLE = {"kind": "gym", "id": "CartPole-v1"}
 EPISODES = {"chain": 20, "gym": 25}
+EVALUATE = {"every": 7, "episodes": 3}
 
 # Sizes that fill no vector register evenly, and updates from early on.
 SMALL = {
@@ -28,6 +30,7 @@ def config(out, env=CHAIN, algo="vdqn", seed=0, n_seeds=5, settings=None, **top)
             "out": str(out),
             "episodes": EPISODES[env["kind"]],
             "quiet": True,
+            "evaluate": EVALUATE,
             "env": env,
             "seed": seed,
             "n_seeds": n_seeds,
@@ -41,11 +44,22 @@ def run(out, **settings):
     return execute(config(out, **settings))
 
 
+class Logs(NamedTuple):
+    """The bytes of a seed's logs."""
+
+    episodes: bytes
+    updates: bytes
+    evaluations: bytes
+
+
 def logs(folder):
-    """By seed, the bytes of both logs."""
+    """By seed, the bytes of its logs; b"" for one that is not there."""
     return {
-        int(seed.name.removeprefix("seed-")): tuple(
-            (seed / name).read_bytes() for name in ("episodes.csv", "updates.csv")
+        int(seed.name.removeprefix("seed-")): Logs(
+            *(
+                path.read_bytes() if (path := seed / f"{name}.csv").exists() else b""
+                for name in Logs._fields
+            )
         )
         for seed in folder.glob("seed-*")
     }

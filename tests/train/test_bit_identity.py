@@ -57,12 +57,14 @@ def test_the_runs_of_these_tests_learn_and_retire_one_by_one(undisturbed):
     """Otherwise equal bytes would say little."""
     for algo in ALGOS:
         found = undisturbed("gym", algo)
-        assert len({episodes for episodes, _ in found.values()}) == 5
-        last = [int(episodes.splitlines()[-1].split(b",")[3]) for episodes, _ in found.values()]
+        assert len({seed.episodes for seed in found.values()}) == 5
+        last = [int(seed.episodes.splitlines()[-1].split(b",")[3]) for seed in found.values()]
         assert len(set(last)) > 2
-        for _, updates in found.values():
-            header, *rows = (line.split(b",") for line in updates.splitlines())
+        for seed in found.values():
+            header, *rows = (line.split(b",") for line in seed.updates.splitlines())
             assert int(rows[-1][header.index(b"updates")]) > 50
+        trials = [line for seed in found.values() for line in seed.evaluations.splitlines()[1:]]
+        assert len({line.split(b",")[-1] for line in trials}) > 10
 
 
 @pytest.mark.parametrize("env", ENVS)
@@ -146,7 +148,7 @@ def test_resumed_with_seeds_that_stand_elsewhere(undisturbed, tmp_path, monkeypa
 
 def test_stopped_when_some_seeds_are_done(undisturbed, tmp_path, monkeypatch):
     wanted = undisturbed("gym", "vdqn")
-    ends = sorted(int(e.splitlines()[-1].split(b",")[3]) for e, _ in wanted.values())
+    ends = sorted(int(w.episodes.splitlines()[-1].split(b",")[3]) for w in wanted.values())
     assert ends[1] + 2 < ends[-1]
     kwargs = {"env": CARTPOLE, "algo": "vdqn", "checkpoint_every": 25}
     with broken_off(monkeypatch, ends[1] + 2), pytest.raises(Stop):
@@ -171,7 +173,7 @@ def test_usual_sizes_and_threads(tmp_path, algo):
     wanted = logs(run(tmp_path / "five", **kwargs))
     assert logs(run(tmp_path / "threads", threads=2, **kwargs)) == wanted
     assert logs(run(tmp_path / "alone", seed=4, n_seeds=1, **kwargs)) == {4: wanted[4]}
-    assert b"nan" not in wanted[4][1]
+    assert b"nan" not in wanted[4].updates
 
 
 @pytest.mark.parametrize("algo", ALGOS)

@@ -66,7 +66,8 @@ def test_a_done_seeds_status_and_files(finished):
         assert status["updates"] == steps - 60 + 1
         folder = finished / f"seed-{seed:05d}"
         names = {path.name for path in folder.iterdir()}
-        assert {"episodes.csv", "updates.csv", "timing.csv", "status.json", "policy.pt"} <= names
+        assert {"episodes.csv", "updates.csv", "evaluations.csv", "timing.csv"} <= names
+        assert {"status.json", "policy.pt"} <= names
         assert "checkpoint.pt" not in names
 
 
@@ -243,7 +244,7 @@ def test_reward_scale_is_in_the_loss_and_not_in_the_log(tmp_path):
         settings={"epsilon": 1.0, "reward_scale": 100.0},
     )
     one, two = logs(plain)[0], logs(scaled)[0]
-    assert one[0] == two[0]
+    assert one.episodes == two.episodes
     errors = [
         float(table(folder / "seed-00000" / "updates.csv")[-1]["bellman_error"])
         for folder in (plain, scaled)
@@ -262,10 +263,11 @@ def test_seeds_are_planned_before_the_first_one_trains(tmp_path, monkeypatch):
     assert seen == [{"seed-00000": "planned", "seed-00001": "planned"}]
 
 
-def test_a_done_seed_without_its_files_is_not_passed_over(tmp_path):
+@pytest.mark.parametrize("name", ["updates.csv", "evaluations.csv"])
+def test_a_done_seed_without_its_files_is_not_passed_over(tmp_path, name):
     folder = run(tmp_path, n_seeds=1, algo="dqn", episodes=3)
-    (folder / "seed-00000" / "updates.csv").unlink()
-    with pytest.raises(RunError, match="seed-00000 is done, but its updates.csv is missing"):
+    (folder / "seed-00000" / name).unlink()
+    with pytest.raises(RunError, match=f"seed-00000 is done, but its {name} is missing"):
         run(tmp_path, n_seeds=1, algo="dqn", episodes=3)
 
 

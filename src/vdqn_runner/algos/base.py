@@ -1,6 +1,6 @@
 """What the training loop asks of an algorithm, and what an algorithm is given."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,6 +9,10 @@ from torch import Tensor
 
 from vdqn_runner.layout import Layout
 from vdqn_runner.learner import Learner
+from vdqn_runner.normals import NormalStreams
+
+Policy = Callable[[Tensor], np.ndarray]
+"""From the observations ``[1, T, obs]`` of T trials to their actions ``[T]``."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,14 @@ class Algorithm(Protocol):
         """Take a gradient step down that loss at rates ``lr`` [S]; return what is reported, [S].
 
         ``descend`` does it for any loss; a compiled form may do the same faster.
+        """
+
+    def evaluation_policies(self, row: int, noise: NormalStreams) -> Mapping[str, Policy]:
+        """Return, by name, what a seed's online parameters do when nothing is to be explored.
+
+        ``mean`` is greedy in the network itself, ``sample`` in one sampled anew at every step
+        of every trial. A policy is valid until the parameters change. None of them touches what
+        training draws from: ``noise``, a stream of one seed, is for them alone.
         """
 
     def online_changed(self) -> None:

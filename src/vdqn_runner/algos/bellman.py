@@ -1,5 +1,6 @@
 """The Bellman target and error that all algorithms here share."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,3 +23,9 @@ def q_of_action(q: Tensor, action: Tensor) -> Tensor:
 def greedy(q: Tensor) -> Tensor:
     """Return ``[S]``: the first best action of ``q`` [S, 1, A]."""
     return q[:, 0].argmax(dim=1)
+
+
+def greedy_in_trials(q: Tensor) -> np.ndarray:
+    """Return ``[T]``: the first best action of each of T trials of one seed, ``q`` [1, T, A]."""
+    actions: np.ndarray = q[0].argmax(dim=1).numpy()
+    return actions

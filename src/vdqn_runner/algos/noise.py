@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vdqn_runner.algos.base import Clock, Context
+from vdqn_runner.algos.base import Clock, Context, Policy
+from vdqn_runner.algos.bellman import greedy_in_trials
 from vdqn_runner.layout import Layout
 from vdqn_runner.nets import Gaussian, mlp_values
 from vdqn_runner.normals import NormalBlocks, NormalStreams
@@ -32,6 +33,12 @@ class NoiseShape(Protocol):
     def q_of_step(self, gaussian: Gaussian, obs: Tensor, draws: Tensor) -> Tensor:
         """Return Q-values ``[S, 1, A]`` at ``obs`` [S, 1, obs] under fresh noise."""
 
+    def q_of_trials(self, gaussian: Gaussian, obs: Tensor, noise: NormalStreams) -> Tensor:
+        """Return Q-values ``[1, T, A]`` of one seed at ``obs`` [1, T, obs].
+
+        Each of the T under fresh noise of its own.
+        """
+
 
 class Independent:
     """One normal for each weight and bias."""
@@ -48,6 +55,11 @@ class Independent:
     def q_of_step(self, gaussian: Gaussian, obs: Tensor, draws: Tensor) -> Tensor:  # noqa: D102
         # One observation a sample: local reparameterisation has the law of writing theta out.
         return gaussian.q(obs, draws)
+
+    def q_of_trials(  # noqa: D102
+        self, gaussian: Gaussian, obs: Tensor, noise: NormalStreams
+    ) -> Tensor:
+        return gaussian.q(obs, noise.draw(obs.shape[1] * gaussian.layout.n_units))
 
 
 class Factorised:
@@ -74,6 +86,14 @@ class Factorised:
     def q_of_step(self, gaussian: Gaussian, obs: Tensor, draws: Tensor) -> Tensor:  # noqa: D102
         eps = self.rows(gaussian.layout, draws)
         return mlp_values(gaussian.mu + gaussian.sigma * eps, gaussian.layout, obs)
+
+    def q_of_trials(  # noqa: D102
+        self, gaussian: Gaussian, obs: Tensor, noise: NormalStreams
+    ) -> Tensor:
+        # A trial takes a seed's place: T networks, one observation each.
+        trials, count = obs.shape[1], self.count(gaussian.layout)
+        draws = noise.draw(trials * count)[0, : trials * count].view(trials, count)
+        return self.q_of_step(gaussian, obs.transpose(0, 1).contiguous(), draws).transpose(0, 1)
 
 
 class ActingNoise(Protocol):
@@ -189,3 +209,22 @@ class Noise:
         for row, state in enumerate(states):
             self.update.load(row, state["update"])
             self.target.load(row, state["target"])
+
+
+def gaussian_policies(
+    gaussian: Gaussian, row: int, shape: NoiseShape, noise: NormalStreams
+) -> Mapping[str, Policy]:
+    """Return the policies of one seed's Gaussian network: ``mean`` and ``sample``.
+
+    ``noise``, a stream of one seed, is what the samples are drawn from.
+    """
+    one = Gaussian(
+        gaussian.layout,
+        gaussian.mu[row : row + 1],
+        gaussian.variance[row : row + 1],
+        gaussian.sigma[row : row + 1],
+    )
+    return {
+        "mean": lambda obs: greedy_in_trials(mlp_values(one.mu, one.layout, obs)),
+        "sample": lambda obs: greedy_in_trials(shape.q_of_trials(one, obs, noise)),
+    }

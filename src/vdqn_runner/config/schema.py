@@ -161,6 +161,15 @@ class NoisyNetConfig(AlgoConfig):
         return self
 
 
+class EvaluateConfig(Settings):
+    """Greedy trials between the episodes of training; training does not notice them."""
+
+    every: Annotated[int, AfterValidator(Within(0))] = Field(
+        100, description="episodes of training between evaluations and one at the end; 0 for none"
+    )
+    episodes: Count = Field(5, description="greedy episodes of each policy in an evaluation")
+
+
 Env = Annotated[ChainEnv | GymEnv, Field(discriminator="kind")]
 Algo = Annotated[VDQNConfig | DQNConfig | NoisyNetConfig, Field(discriminator="name")]
 
@@ -183,6 +192,7 @@ class RunConfig(Settings):
     )
     log_every: Count = Field(1, description="iterations (10 episodes each) per row of updates.csv")
     checkpoint_every: Count = Field(10_000, description="steps between checkpoints")
+    evaluate: EvaluateConfig = Field(EvaluateConfig(), description="greedy trials")
     quiet: bool = Field(False, description="whether to print nothing but errors")
     env: Env = Field(description="the environment")
     algo: Algo = Field(description="the algorithm")

@@ -1,6 +1,6 @@
 """S chains in lockstep: ``ChainEnv`` for many seeds, as a few array operations a step."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,10 @@ class ChainBatch:
         # A walk that moves by one state has been everywhere between its two extremes.
         self._lowest = np.zeros(rows, np.int64)
         self._highest = np.zeros(rows, np.int64)
+
+    def fresh(self, seeds: Sequence[int]) -> "ChainBatch":
+        """Return new chains of as many states, one a seed; nothing about a chain is random."""
+        return ChainBatch(self._n, len(seeds))
 
     def reset(self, rows: IntArray) -> None:
         """Start a new episode in these rows."""

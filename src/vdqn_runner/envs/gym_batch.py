@@ -73,6 +73,7 @@ class GymBatch:
             ConfigError: The id cannot be made, or has other spaces than Box and Discrete.
         """
         self._envs = make_gym_envs(env_id, len(seeds), max_episode_steps)
+        self._id, self._max_episode_steps = env_id, max_episode_steps
         observations, actions = self._envs[0].observation_space, self._envs[0].action_space
         # For the type checker: make_gym_envs has refused everything else.
         assert isinstance(observations, gymnasium.spaces.Box)
@@ -94,6 +95,10 @@ class GymBatch:
         self._actions: list[list[int]] = [[] for _ in seeds]
         self._running = [False] * len(seeds)
         self._obs = np.zeros((len(seeds), self._dim), np.float32)
+
+    def fresh(self, seeds: Sequence[int]) -> "GymBatch":
+        """Make the same environment anew, once for each of these seeds."""
+        return GymBatch(self._id, seeds, self._max_episode_steps)
 
     def reset(self, rows: IntArray) -> None:
         """Start the next episode of these rows, each with its own seed."""

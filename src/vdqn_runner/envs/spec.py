@@ -1,6 +1,6 @@
 """What the training loop needs to know of environments: S of them, stepped in lockstep."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -67,6 +67,12 @@ class EnvBatch(Protocol):
     """
 
     spec: EnvSpec
+
+    def fresh(self, seeds: Sequence[int]) -> "EnvBatch":
+        """Return a new batch of the same environment, one a seed, no episode started yet.
+
+        The two share nothing that changes, and each is to be closed.
+        """
 
     def reset(self, rows: IntArray) -> None:
         """Start a new episode in these rows."""

@@ -1,4 +1,4 @@
-"""CSV logs of numbers that are cut back on resume and read back bit for bit.
+"""CSV logs of numbers and names that are cut back on resume and read back bit for bit.
 
 The format is RFC 4180 with a header, ``.`` decimals and a line feed alone as line end. A float is
 printed as the shortest decimal that reads back to the same float64; one that is not a number as
@@ -22,7 +22,7 @@ from vdqn_runner.runs.atomic import cannot_write
 _BUFFER_BYTES = 1 << 16
 _TAIL_BYTES = 1 << 16
 
-Cell = SupportsFloat
+Cell = SupportsFloat | str
 
 
 class CsvLog:
@@ -60,13 +60,14 @@ class CsvLog:
             self._append(header)
 
     def write(self, row: Mapping[str, Cell] | Sequence[Cell]) -> None:
-        """Add one row: a number for every column, by name or in order.
+        """Add one row: a number or a name for every column, by column or in order.
 
-        Python, NumPy and torch scalars are taken; booleans become 0 and 1.
+        Python, NumPy and torch scalars are taken; booleans become 0 and 1. A name is what Python
+        takes for one, so a line of the file is a row.
 
         Raises:
             ValueError: a column is missing or there is one too many.
-            TypeError: a value is not a real number.
+            TypeError: a value is neither a real number nor a name.
             RunError: the file cannot be written.
         """
         if isinstance(row, Mapping):
@@ -141,6 +142,8 @@ def _line(cells: Sequence[str]) -> bytes:
 
 
 def _text(value: Cell) -> str:
+    if isinstance(value, str) and value.isidentifier():
+        return value
     # NumPy and torch scalars give the Python number that holds exactly their value.
     item = getattr(value, "item", None)
     number = value if item is None else item()

@@ -3,7 +3,8 @@
 <out>/<name>/<env>/<algo>/<identity>/
   config.yaml
   seed-00003/
-    episodes.csv  updates.csv  timing.csv  status.json  checkpoint.pt  policy.pt  lock
+    episodes.csv  updates.csv  evaluations.csv  timing.csv
+    status.json  checkpoint.pt  policy.pt  lock
 """
 
 import re
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 CONFIG = "config.yaml"
 EPISODES = "episodes.csv"
 UPDATES = "updates.csv"
+EVALUATIONS = "evaluations.csv"
 TIMING = "timing.csv"
 STATUS = "status.json"
 CHECKPOINT = "checkpoint.pt"
@@ -56,6 +58,12 @@ def run_path(config: "RunConfig", env_label: str, identity: str) -> Path:
 def seed_path(run: Path, seed: int) -> Path:
     """Return the folder of one seed: ``seed-00003``; more digits where a seed needs them."""
     return run / f"seed-{seed:05d}"
+
+
+def results(config: "RunConfig") -> tuple[str, ...]:
+    """Return the names of the files in which a finished seed's numbers are."""
+    evaluations = (EVALUATIONS,) if config.evaluate.every else ()
+    return (EPISODES, UPDATES, *evaluations, POLICY)
 
 
 def safe_name(text: str) -> str:

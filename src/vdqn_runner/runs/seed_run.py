@@ -1,7 +1,7 @@
 """One seed's folder while it is being trained: its logs, status and checkpoints."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from vdqn_runner.runs.csvlog import Cell, CsvLog
 from vdqn_runner.runs.folder import (
     CHECKPOINT,
     EPISODES,
+    EVALUATIONS,
     PREVIOUS_CHECKPOINT,
     STATUS,
     TIMING,
@@ -34,7 +35,7 @@ class SeedRun:
         self.seed = status.seed
         self._status = status
         self._offsets: Mapping[str, int] = {}
-        self._logs: list[CsvLog] = []
+        self._logs: dict[str, CsvLog] = {}
 
     def plan(self) -> None:
         """Leave word that this seed is going to be trained, unless it has a status already."""
@@ -62,32 +63,47 @@ class SeedRun:
         state: dict[str, Any] = payload["state"]
         return state
 
-    def open_logs(self, extra_columns: Sequence[str], update_columns: Sequence[str]) -> None:
-        """Open the logs, cut back to what the restored checkpoint knew of, or anew."""
+    def open_logs(
+        self,
+        extra_columns: Sequence[str],
+        update_columns: Sequence[str],
+        evaluation_columns: Sequence[str],
+    ) -> None:
+        """Open the logs, cut back to what the restored checkpoint knew of, or anew.
+
+        Without columns of evaluations.csv there is no such file.
+        """
         columns = {
             EPISODES: (*EPISODE_COLUMNS, *extra_columns),
             UPDATES: tuple(update_columns),
             TIMING: TIMING_COLUMNS,
         }
+        if evaluation_columns:
+            columns[EVALUATIONS] = tuple(evaluation_columns)
         for name, names in columns.items():
-            self._logs.append(CsvLog(self.folder / name, names, self._offsets.get(name, 0)))
-        self._episodes, self._updates, self._timing = self._logs
+            self._logs[name] = CsvLog(self.folder / name, names, self._offsets.get(name, 0))
         self._write_status(state="running")
 
     def write_episode(self, figures: Mapping[str, Cell]) -> None:
         """Add a row to episodes.csv."""
-        self._episodes.write(figures)
+        self._logs[EPISODES].write(figures)
         self._status = dataclasses.replace(
             self._status, episodes_done=self._status.episodes_done + 1
         )
 
     def write_update(self, figures: Mapping[str, Any], seconds: float, steps: int) -> None:
         """Add a row to updates.csv and, with the time it took, to timing.csv; flush all logs."""
-        self._updates.write(figures)
+        self._logs[UPDATES].write(figures)
         identity = (figures["seed"], figures["iteration"], figures["step"])
-        self._timing.write((*identity, seconds, steps / seconds))
-        for log in self._logs:
+        self._logs[TIMING].write((*identity, seconds, steps / seconds))
+        for log in self._logs.values():
             log.flush()
+
+    def write_evaluation(self, rows: Iterable[Mapping[str, Cell]]) -> None:
+        """Add rows to evaluations.csv."""
+        for row in rows:
+            self._logs[EVALUATIONS].write(row)
+        self._logs[EVALUATIONS].flush()
 
     def checkpoint(self, state: Mapping[str, Any], steps: int, updates: int) -> None:
         """Keep everything that is needed to go on from here."""
@@ -122,13 +138,13 @@ class SeedRun:
 
     def close(self) -> None:
         """Close the logs; closing twice is allowed."""
-        for log in self._logs:
+        for log in self._logs.values():
             log.close()
 
     def _sync_logs(self) -> dict[str, int]:
-        for log in self._logs:
+        for log in self._logs.values():
             log.flush(sync=True)
-        return {log.path.name: log.offset() for log in self._logs}
+        return {name: log.offset() for name, log in self._logs.items()}
 
     def _write_status(self, **changes: Any) -> None:
         self._status = dataclasses.replace(self._status, updated=utc_now(), **changes)
