@@ -119,6 +119,21 @@ def test_numbers_in_the_words_of_claims_are_the_computed_ones(claim, shown):
     assert chain_return(200, 0.1) < 208 * 0.001
 
 
+def test_how_often_an_exploring_optimal_policy_reaches_the_end_of_128_states():
+    # State 128 is 126 steps away; with epsilon 0.1 a step goes left with probability 0.05.
+    n, left = 128, 0.05
+    occupied = np.zeros(n + 1)
+    occupied[2] = 1.0
+    for _ in range(n + 9):
+        moved = np.zeros(n + 1)
+        moved[1], moved[n] = occupied[1], occupied[n]
+        for s in range(2, n):
+            moved[s - 1] += left * occupied[s]
+            moved[s + 1] += (1 - left) * occupied[s]
+        occupied = moved
+    assert round(100 * occupied[n]) == 31 and "31 %" in visits.large_chain.__doc__
+
+
 def test_bars_are_gymnasiums_own():
     assert set(control.BARS) == {"CartPole-v0", "CartPole-v1", "Acrobot-v1", "MountainCar-v0"}
     for name, bar in control.BARS.items():

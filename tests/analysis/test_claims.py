@@ -1,10 +1,13 @@
 """Verdicts: in a world where every claim is true, in one where none is, and in between."""
 
 import dataclasses
+import lzma
+import re
 import shutil
 
 import claim_worlds as worlds
 import numpy as np
+import pandas as pd
 import pytest
 
 from vdqn_runner.analysis.claims.check import CLAIMS, check_claims
@@ -238,6 +241,66 @@ def test_every_claim_says_what_it_is():
     assert len(titles) == 12
 
 
+def test_the_numbers_that_decide_are_those_in_the_words(results):
+    for result in results:
+        for part in result.parts:
+            asked = part.condition.split()[1]
+            if "DQN: mean return" in part.name and result.number in (3, 4, 5):
+                continue  # computed from epsilon and N
+            if result.number == 5:  # a tenth of the way from going left at once to 11
+                n = int(part.name.split(",")[0].removeprefix("N = "))
+                left = (n + 8) / 1000
+                assert float(asked) == pytest.approx(left + 0.1 * (11 - left), abs=0.005)
+                continue
+            assert re.search(rf"(?<![\d.]){re.escape(asked)}(?![\d]|\.\d)", result.threshold)
+
+
+def estimates(results, number):
+    return {part.name: part.estimate for part in results[number - 1].parts}
+
+
+def test_estimates_straight_from_the_logs(true_world, results):
+    def log(place, name):
+        files = sorted(worlds.run_folder(true_world, place, name).glob("seed-*/episodes.csv"))
+        return [pd.read_csv(file) for file in files]
+
+    def mean(tables, column, first, last):
+        return np.mean([table[column][first:last].mean() for table in tables])
+
+    for env in ("CartPole-v0", "CartPole-v1"):
+        vdqn, dqn = (mean(log(env, name), "return", 0, 200) for name in ("vdqn", "dqn"))
+        found = estimates(results, 2)[f"{env}, VDQN - DQN: mean return, first 200 episodes"]
+        assert found == pytest.approx(vdqn - dqn)
+        best = np.mean([t["return"].rolling(100).mean().max() for t in log(env, "dqn")])
+        name = f"{env}, DQN: best mean return over 100 episodes"
+        assert estimates(results, 1)[name] == pytest.approx(best)
+    tables = log(10, "dqn")
+    name = "N = 10, DQN: mean return, last 200 episodes"
+    assert estimates(results, 3)[name] == pytest.approx(mean(tables, "return", -200, None))
+    tables = log(100, "vdqn")
+    rise = mean(tables, "return", -200, None) - mean(tables, "return", 0, 50)
+    assert estimates(results, 7)["N = 100, VDQN: rise of the return"] == pytest.approx(rise)
+    tables = log(32, "vdqn")
+    for state, column in (("1", "first"), ("N/2", "middle"), ("N", "last")):
+        for first in (0, 50):
+            name = f"p_{state}, iterations {first // 10 + 1} to {first // 10 + 5}"
+            expected = mean(tables, f"visited_{column}", first, first + 50)
+            assert estimates(results, 8)[name] == pytest.approx(expected)
+    tables = log(32, "dqn")
+    blocks = [t["visited_middle"].to_numpy().reshape(-1, 10).mean(axis=1)[2:] for t in tables]
+    found = estimates(results, 9)
+    assert found["largest p_N/2 of an iteration"] == pytest.approx(np.max(blocks, axis=1).mean())
+    for name, column in (("p_N/2", "visited_middle"), ("p_1", "visited_first")):
+        expected = mean(tables, column, -200, None)
+        assert found[f"{name}, last 20 iterations"] == pytest.approx(expected)
+    curves = [
+        np.mean([t["return"].to_numpy().reshape(-1, 10).mean(axis=1) for t in log(5, name)], axis=0)
+        for name in ("vdqn", "noisynet")
+    ]
+    name = "N = 5, VDQN and NoisyNet: distance of the curves"
+    assert estimates(results, 3)[name] == pytest.approx(np.abs(curves[0] - curves[1]).mean())
+
+
 def test_a_docstring_without_a_section_is_refused():
     def broken():
         """Title.
@@ -394,6 +457,19 @@ def test_the_greedy_return_stands_beside_and_changes_no_verdict(tmp_path, result
     assert 11 <= greedy.low < greedy.estimate < greedy.high <= 15.5
     assert greedy.seeds == tuple(range(10))
     assert results[7].supplements == ()
+
+
+def test_packed_evaluations_count_alike(tmp_path):
+    folder = one_run(tmp_path)
+    files = [write_evaluations(folder, s, [(2000, "mean", 0, 9.0 + s / 9)]) for s in range(10)]
+    (before,) = check_claims(find_runs([tmp_path]), rng())[7].supplements
+    lines = [file.read_text().splitlines()[1] for file in files]
+    header = files[0].read_text().splitlines()[0]
+    for file in files:
+        file.unlink()
+    with lzma.open(folder / "evaluations.csv.xz", "wt") as stream:
+        stream.write("\n".join([header, *lines]) + "\n")
+    assert check_claims(find_runs([tmp_path]), rng())[7].supplements == (before,)
 
 
 @pytest.mark.parametrize(

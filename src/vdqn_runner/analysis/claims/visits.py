@@ -175,7 +175,8 @@ def large_chain(runs: Mapping[Key, Evidence], rng: np.random.Generator) -> list[
     Reason: (a) gives an order and no size; 0.9 is nine of the ten episodes of an iteration. "small
     number" is read as the episodes given, 2000, at whose end (b) asks for one failed episode in
     twenty, as for the returns. (c) mirrors (b), and leaves out early visits of s_N by a network
-    that has not been taught yet.
+    that has not been taught yet. It can tell for DQN too: with epsilon = 0.1 the optimal policy
+    still reaches s_N in 31 % of its episodes.
     """
     late, early = runs["chain-128", "vdqn"], runs["chain-32", "vdqn"]
     times = [(run, episodes_to_find(run, NINE_IN_TEN)) for run in (late, early)]
