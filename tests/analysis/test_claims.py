@@ -164,6 +164,35 @@ def test_dqn_is_measured_by_what_its_exploration_allows(stories):
     assert verdict(CLAIMS[2].test(runs, rng())) == "partly"
 
 
+def with_visits(one, column, values):
+    """A run in which every seed visits a state as given, [E]."""
+    table = np.broadcast_to(np.asarray(values, dtype=float), one.returns.shape)
+    return dataclasses.replace(one, visits={**one.visits, column: table})
+
+
+def test_what_an_untaught_network_visits_is_not_exploration(stories):
+    # Updates start at 500 transitions, 12 episodes of 41 steps: within the first two iterations.
+    for last, peak, holds in ((20, 0.0, False), (21, 0.1, True)):
+        dqn = with_visits(stories["true", C32, "dqn"], "visited_middle", np.arange(2000) < last)
+        first = CLAIMS[8].test({(C32, "dqn"): dqn}, rng())[0]
+        assert (first.estimate, first.holds) == (pytest.approx(peak), holds)
+
+
+def test_levels_at_which_the_path_counts_as_found(stories):
+    # From episode 500 on 6 of 10 episodes reach N, from 1300 on 9 of 10.
+    t = np.arange(2000)
+    reached = np.where(t < 500, 0, np.where(t < 1300, t % 10 < 6, t % 10 < 9))
+    runs = {
+        (env, algo): with_visits(one, "visited_last", reached if env != C32 else np.ones(2000))
+        for (story, env, algo), one in stories.items()
+        if story == "true" and env in ("chain-8", C32, C128)
+    }
+    later = CLAIMS[11].test(runs, rng())[0]
+    assert (later.estimate, later.condition) == (1300.0, "> 0")
+    runs["chain-8", "vdqn"] = with_visits(runs["chain-8", "vdqn"], "visited_last", np.ones(2000))
+    assert CLAIMS[9].test(runs, rng())[0].estimate == 500.0
+
+
 # The rule
 
 
@@ -208,6 +237,16 @@ def test_ties_are_no_order():
     of = Sample("X", (0, 1), np.array([4.0, 4.0]))
     found = larger("", of, of, rng())
     assert (found.estimate, found.holds, found.effect.improvement) == (0.0, False, 0.5)
+
+
+def test_an_order_is_clear_by_its_interval():
+    first = Sample("X", (0, 1, 2), np.array([1.0, 2.0, 6.0]))
+    for shift, holds, clear in ((8.0, True, True), (0.5, True, False), (-0.5, False, False)):
+        found = larger("", first, Sample("Y", first.seeds, first.values - shift), rng())
+        assert found.estimate == pytest.approx(shift) and found.low < shift < found.high
+        assert (found.holds, found.clear) == (holds, clear)
+        assert (found.effect.first, found.effect.second) == ("X", "Y")
+        assert found.seeds == (0, 1, 2, 0, 1, 2)
 
 
 def test_seeds_without_a_value_are_left_out_and_told():

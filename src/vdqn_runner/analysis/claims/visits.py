@@ -77,8 +77,9 @@ def dqn_gives_up(runs: Mapping[Key, Evidence], rng: np.random.Generator) -> list
     Threshold: (a) at least 0.1; (b) at most 0.05; (c) at least 0.95. Core: (c).
 
     Reason: (a) 0.1 is one visit in an iteration, the least that "occasionally" can mean. The first
-    two iterations are left out, because before 500 transitions there is no update, and what the
-    network then prefers is its initialisation, not exploration. (b) and (c) one episode in twenty.
+    two iterations are left out, because there is no update before 500 transitions (12 episodes),
+    and what the network then prefers is its initialisation, not exploration. (b) and (c) one
+    episode in twenty.
     """
     run = runs["chain-32", "dqn"]
     middle = run.probability(MIDDLE)
