@@ -28,6 +28,7 @@ def config(out, env=CHAIN, algo="vdqn", seed=0, n_seeds=5, settings=None, **top)
             "out": str(out),
             "episodes": EPISODES[env["kind"]],
             "quiet": True,
+            "workers": 1,
             "env": env,
             "seed": seed,
             "n_seeds": n_seeds,
