@@ -115,7 +115,7 @@ def _outcome(task: Task, outbox: Outbox, interrupt: Interrupt) -> Message:
         return Failed(error)
     except Exception as error:
         reason = f"internal error, see the traceback: {type(error).__name__}: {error}"
-        return Failed(RunError(reason), traceback.format_exc())
+        return Failed(RunError(" ".join(reason.split())), traceback.format_exc())
     return Finished()
 
 

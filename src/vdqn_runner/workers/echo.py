@@ -10,23 +10,15 @@ class Echo:
     """Shows each log record and each warning once, however many workers send it."""
 
     def __init__(self) -> None:
-        self._logged: set[tuple[str, str]] = set()
-        self._warned: dict[str | tuple[str, type[Warning], int], int] = {}
+        self._shown: set[Warned | tuple[str, str]] = set()
 
     def show(self, message: logging.LogRecord | Warned) -> None:
-        """Hand a message to this process's logging or warnings, if it is new."""
-        if isinstance(message, Warned):
-            # The registry holds what has been shown, by the rules of the warnings filter.
-            warnings.warn_explicit(
-                message.text,
-                message.category,
-                message.filename,
-                message.lineno,
-                registry=self._warned,
-            )
+        """Hand a message to this process's warnings or logging, if it is new."""
+        key = message if isinstance(message, Warned) else (message.name, message.getMessage())
+        if key in self._shown:
             return
-        key = (message.name, message.getMessage())
-        logger = logging.getLogger(message.name)
-        if key not in self._logged and logger.isEnabledFor(message.levelno):
-            self._logged.add(key)
+        self._shown.add(key)
+        if isinstance(message, Warned):
+            warnings.warn_explicit(message.text, message.category, message.filename, message.lineno)
+        elif (logger := logging.getLogger(message.name)).isEnabledFor(message.levelno):
             logger.handle(message)
