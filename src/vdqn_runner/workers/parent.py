@@ -57,7 +57,8 @@ def train_in_workers(
         )
         for first in range(n_workers)
     ]
-    with noted_signals() as interrupt, started(tasks) as workers:
+    # Signals are noted from here on: until all workers are there, one may end this at once.
+    with started(tasks) as workers, noted_signals() as interrupt:
         _attend(workers, begin, interrupt)
         interrupt.check()
         _raise_failures(workers)
@@ -130,7 +131,7 @@ def _hear(worker: Worker, echo: Echo) -> None:
             if isinstance(message, Failed) and message.traceback:
                 print(message.traceback, end="", file=sys.stderr)
         case Warned() | logging.LogRecord():
-            echo.show(message)
+            echo.show(worker.seeds[0], message)
 
 
 def _failure(worker: Worker) -> RunError | ConfigError | None:
@@ -153,7 +154,7 @@ def _failure(worker: Worker) -> RunError | ConfigError | None:
 def _tell_of_failure(worker: Worker) -> None:
     """Say at once that a worker failed where that does not end the command."""
     failure = _failure(worker)
-    if failure is not None and not isinstance(worker.outcome, Stopped):
+    if isinstance(failure, RunError) and not isinstance(worker.outcome, Stopped):
         _log.warning("%s: %s", _names(worker.seeds), failure)
 
 
