@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from running import config, logs, run
@@ -74,6 +75,11 @@ def test_bytes_do_not_depend_on_the_number_of_workers(tmp_path, algo):
         assert states(folder) == dict.fromkeys(range(3), ("done", 20 * 14))
         # Each worker had its own seeds: locks are emptied when they are released.
         assert nobody_trains(folder)
+
+
+def test_new_interpreters_where_forks_are_not_safe(tmp_path, monkeypatch, undisturbed):
+    monkeypatch.setattr("vdqn_runner.workers.processes.sys", SimpleNamespace(platform="darwin"))
+    assert logs(run(tmp_path, **SHORT | {"workers": 2})) == undisturbed
 
 
 def test_a_seed_goes_to_the_worker_of_its_place(tmp_path, monkeypatch):
@@ -246,3 +252,10 @@ def test_progress_goes_on_where_an_earlier_command_ended(tmp_path, monkeypatch, 
     # One seed is left, so there is no need of a second process.
     assert first.endswith(": 1 of 2 seeds to train")
     assert re.search(r": 20/20 episodes, return ", others[-1])
+
+
+def test_the_parent_of_workers_needs_no_torch():
+    """Its import takes longer than all else that the parent does."""
+    program = "import sys; import vdqn_runner.run; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], env=ENVIRON, capture_output=True)
+    assert done.stdout == b"False\n"

@@ -97,8 +97,9 @@ def _attend(
             for worker in live:
                 if worker.inbox in ready:
                     _hear(worker, echo)
-            if report is None and all(worker.begun or worker.inbox.closed for worker in workers):
-                starts = [worker.begun for worker in workers if worker.begun]
+            starts = [worker.begun for worker in workers if worker.begun]
+            waiting = any(not worker.begun and not worker.inbox.closed for worker in workers)
+            if report is None and starts and not waiting:
                 report = begin(sum(one.total for one in starts), sum(one.done for one in starts))
             if report is not None:
                 report.update(*summed((len(w.seeds), w.progress) for w in workers if w.progress))
