@@ -51,18 +51,10 @@ _METHODS = (
 # Functions of the engine: (module, name, part). The first forward pass of an update is the target
 # network's, the second the online network's.
 _FUNCTIONS = (
-    ("vdqn_runner.passes", "mlp_forward", "forward"),
-    ("vdqn_runner.passes", "gaussian_forward", "forward"),
     ("vdqn_runner.nets", "mlp", "forward"),
     ("vdqn_runner.nets", "mlp_values", "forward"),
     ("vdqn_runner.nets", "gaussian_mlp", "forward"),
     ("torch.autograd", "grad", "backward"),
-    ("vdqn_runner.passes", "mlp_backward", "backward"),
-    ("vdqn_runner.passes", "gaussian_backward", "backward"),
-    ("vdqn_runner.passes", "variational_backward", "backward"),
-    ("vdqn_runner.passes", "adam", "Adam + sigma"),
-    ("vdqn_runner.passes", "softplus", "Adam + sigma"),
-    ("vdqn_runner.passes", "log_sum", "Adam + sigma"),
     ("vdqn_runner.learner", "Learner._adam", "Adam + sigma"),
     ("vdqn_runner.nets", "Posterior.refresh", "Adam + sigma"),
     ("vdqn_runner.normals", "NormalStreams.draw", "noise"),

@@ -5,7 +5,7 @@ import math
 import os
 import sys
 import time
-from typing import NoReturn, TextIO
+from typing import NoReturn, Protocol, TextIO
 
 from tqdm import tqdm
 
@@ -14,6 +14,24 @@ _TERMINAL_SECONDS = 0.2
 _PLAIN_SECONDS = 10.0
 # Width of the line on a terminal that does not know its own, as in some containers.
 _UNMEASURED_COLUMNS = 80
+
+
+class Report(Protocol):
+    """What hears how far training is.
+
+    Attributes:
+        episodes: Finished episodes of all seeds, earlier processes' included.
+        steps: Environment steps of all seeds; only differences count.
+    """
+
+    episodes: int
+    steps: int
+
+    def update(self, episodes_done: int, mean_return: float, steps: int) -> None:
+        """Tell the state now, and the mean return of the last episodes; may come at every step."""
+
+    def close(self) -> None:
+        """Tell that there is no more to come."""
 
 
 class Progress:
@@ -35,9 +53,9 @@ class Progress:
         self._total = total_episodes
         self._done_before = done
         self._label = label
-        self._episodes = done
+        self.episodes = done
         self._mean_return = math.nan
-        self._steps = 0
+        self.steps = 0
         self._steps_before: int | None = None
         self._stream: TextIO | None = None if quiet else sys.stderr
         self._bar: tqdm[NoReturn] | None = None
@@ -69,9 +87,9 @@ class Progress:
             mean_return: Mean return of the last episodes; NaN if there is none yet.
             steps: Environment steps of all seeds; only differences count.
         """
-        self._episodes = episodes_done
+        self.episodes = episodes_done
         self._mean_return = mean_return
-        self._steps = steps
+        self.steps = steps
         if self._steps_before is None:
             self._steps_before = steps
         now = time.monotonic()
@@ -89,7 +107,7 @@ class Progress:
         if self._stream is None:
             return
         elapsed = max(now - self._start, 1e-9)
-        speed = (self._steps - (self._steps_before or 0)) / elapsed
+        speed = (self.steps - (self._steps_before or 0)) / elapsed
         mean_return = self._mean_return
         parts = [
             "no episode yet" if math.isnan(mean_return) else f"return {mean_return:.4g}",
@@ -99,19 +117,19 @@ class Progress:
         try:
             if self._bar is not None:
                 self._bar.set_postfix_str(", ".join(parts), refresh=False)
-                self._bar.update(self._episodes - self._bar.n)
+                self._bar.update(self.episodes - self._bar.n)
             else:
-                parts.insert(0, f"{self._label}: {self._episodes}/{self._total} episodes")
+                parts.insert(0, f"{self._label}: {self.episodes}/{self._total} episodes")
                 print(", ".join(parts), file=self._stream, flush=True)
         except (OSError, ValueError):
             # A reader that has gone away (closed pipe or file) must not end the training.
             self._stop()
 
     def _seconds_left(self, elapsed: float) -> float:
-        if self._episodes >= self._total:
+        if self.episodes >= self._total:
             return 0.0
-        finished = self._episodes - self._done_before
-        return elapsed / finished * (self._total - self._episodes) if finished > 0 else math.nan
+        finished = self.episodes - self._done_before
+        return elapsed / finished * (self._total - self.episodes) if finished > 0 else math.nan
 
     def _stop(self) -> None:
         if self._bar is not None:

@@ -21,7 +21,7 @@ from vdqn_runner.config import RunConfig
 from vdqn_runner.envs import make_envs
 from vdqn_runner.evaluate import COLUMNS, evaluate, is_due
 from vdqn_runner.layout import Layout
-from vdqn_runner.progress import Progress
+from vdqn_runner.progress import Report
 from vdqn_runner.replay import Transitions, UniformReplay
 from vdqn_runner.runs.interrupt import Interrupt
 from vdqn_runner.runs.seed_run import SeedRun
@@ -247,6 +247,7 @@ def train(
     runs: Sequence[SeedRun],
     states: Sequence[Mapping[str, Any]],
     interrupt: Interrupt,
+    progress: Report,
 ) -> None:
     """Train these seeds to the end of their episodes; all start at the same step.
 
@@ -267,10 +268,8 @@ def train(
     watch = Watch(len(runs), batch.step)
     recent: deque[float] = deque(maxlen=_RECENT)
     mean_return = float("nan")
-    steps = 0
-    label = f"{config.algo.name} on {batch.envs.spec.label}"
-    episodes = int(batch.episodes.sum())
-    progress = Progress(len(runs) * config.episodes, episodes, config.quiet, label)
+    # Of all seeds whose progress this is, those that trained before these included.
+    episodes, steps = progress.episodes, progress.steps
     # What exists by now stays: the collector need not look through it again and again.
     gc.collect()
     gc.freeze()
@@ -294,7 +293,6 @@ def train(
                 interrupt.check()
     finally:
         gc.unfreeze()
-        progress.close()
         batch.envs.close()
 
 

@@ -14,6 +14,7 @@ from vdqn_runner.config import build, identity, identity_mapping
 CIRCUMSTANCES = st.fixed_dictionaries(
     {
         "device": st.sampled_from(["cpu"]),
+        "workers": st.one_of(st.just("auto"), st.integers(1, 64)),
         "threads": st.integers(1, 64),
         "seed": st.integers(0, 2**31),
         "n_seeds": st.integers(1, 100),

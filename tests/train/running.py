@@ -31,6 +31,7 @@ def config(out, env=CHAIN, algo="vdqn", seed=0, n_seeds=5, settings=None, **top)
             "episodes": EPISODES[env["kind"]],
             "quiet": True,
             "evaluate": EVALUATE,
+            "workers": 1,
             "env": env,
             "seed": seed,
             "n_seeds": n_seeds,

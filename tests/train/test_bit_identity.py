@@ -9,7 +9,7 @@ import pytest
 from running import CARTPOLE, CHAIN, Stop, broken_off, logs, run, signalled
 
 from vdqn_runner import kernels
-from vdqn_runner.run import Interrupted
+from vdqn_runner.runs.interrupt import Interrupted
 
 ENVS = {"chain": CHAIN, "gym": CARTPOLE}
 ALGOS = ["vdqn", "dqn", "noisynet"]

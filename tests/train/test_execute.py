@@ -10,7 +10,8 @@ from running import CARTPOLE, CHAIN, Stop, broken_off, config, logs, run, signal
 
 from vdqn_runner import kernels
 from vdqn_runner.errors import RunError
-from vdqn_runner.run import Interrupted, execute
+from vdqn_runner.run import execute
+from vdqn_runner.runs.interrupt import Interrupted
 from vdqn_runner.train import Lockstep
 
 
@@ -126,7 +127,7 @@ def test_done_seeds_are_skipped(finished, monkeypatch):
     def never(*arguments):
         raise AssertionError("nothing is left to train")
 
-    monkeypatch.setattr("vdqn_runner.run.train", never)
+    monkeypatch.setattr("vdqn_runner.seeds.train", never)
     assert execute(config(out, n_seeds=2, episodes=40)) == finished
     assert execute(config(out, seed=1, n_seeds=1, episodes=40)) == finished
     assert times(finished) == before
@@ -258,7 +259,7 @@ def test_seeds_are_planned_before_the_first_one_trains(tmp_path, monkeypatch):
     def train(settings, runs, *rest):
         seen.append(states(runs[0].folder.parent))
 
-    monkeypatch.setattr("vdqn_runner.run.train", train)
+    monkeypatch.setattr("vdqn_runner.seeds.train", train)
     run(tmp_path, n_seeds=2)
     assert seen == [{"seed-00000": "planned", "seed-00001": "planned"}]
 
@@ -276,7 +277,7 @@ def test_a_run_by_both_forms_of_the_kernels_is_remarked(tmp_path, monkeypatch, c
     run(tmp_path, n_seeds=2, algo="dqn", episodes=3)
     assert not caplog.records
     other = {"compiled": "torch", "torch": "compiled"}[kernels.engine()]
-    monkeypatch.setattr("vdqn_runner.run.engine", lambda: other)
+    monkeypatch.setattr("vdqn_runner.seeds.engine", lambda: other)
     run(tmp_path, n_seeds=3, algo="dqn", episodes=3)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "not bit for bit" in caplog.text

@@ -16,6 +16,7 @@ SCHEDULES: dict[str, type[Settings]] = {
 }
 TEXTS = {
     "name": "letters, digits, '.', '_' and '-', starting with a letter or digit",
+    "workers": "auto or a whole number from 1 up",
     "out": "a folder path without '..'",
     "env.id": "the id of a registered gymnasium environment, like LunarLander-v3",
     "algo.network.hidden": "a list of whole numbers from 1 up, like [100,100]",

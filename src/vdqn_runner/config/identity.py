@@ -8,7 +8,17 @@ from vdqn_runner.config.schema import RunConfig
 
 # Where, on what, how often saved and for which seeds: none of it changes a seed's numbers.
 CIRCUMSTANCES = frozenset(
-    {"device", "threads", "seed", "n_seeds", "out", "name", "checkpoint_every", "quiet"}
+    {
+        "device",
+        "workers",
+        "threads",
+        "seed",
+        "n_seeds",
+        "out",
+        "name",
+        "checkpoint_every",
+        "quiet",
+    }
 )
 
 

@@ -186,7 +186,12 @@ class RunConfig(Settings):
     n_seeds: Count = Field(5, description="how many seeds train in lockstep, counted from `seed`")
     episodes: Count = Field(description="episodes of each seed: 2000 on the chain, 1000 elsewhere")
     device: Literal["cpu"] = Field("cpu", description="where the networks live")
-    threads: Count = Field(1, description="threads of the numerical library")
+    workers: Literal["auto"] | Count = Field(
+        "auto",
+        description="processes among which the seeds are dealt; auto is as many as there are "
+        "processors to use, and seeds",
+    )
+    threads: Count = Field(1, description="threads of the numerical library in each process")
     out: Annotated[str, StringConstraints(min_length=1)] = Field(
         "runs", description="the folder for results"
     )
@@ -196,6 +201,11 @@ class RunConfig(Settings):
     quiet: bool = Field(False, description="whether to print nothing but errors")
     env: Env = Field(description="the environment")
     algo: Algo = Field(description="the algorithm")
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of the run."""
+        return range(self.seed, self.seed + self.n_seeds)
 
     @model_validator(mode="after")
     def _stays_inside(self) -> "RunConfig":

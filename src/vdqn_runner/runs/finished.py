@@ -1,0 +1,27 @@
+"""Whether a seed needs no more training."""
+
+from pathlib import Path
+
+from vdqn_runner.config import RunConfig
+from vdqn_runner.errors import RunError
+from vdqn_runner.runs.folder import results, seed_path
+from vdqn_runner.runs.status import read_status
+
+
+def is_done(run: Path, config: RunConfig, seed: int) -> bool:
+    """Whether this seed is finished.
+
+    Raises:
+        RunError: It is, and what it wrote is no longer there.
+    """
+    folder = seed_path(run, seed)
+    status = read_status(folder)
+    if status is None or status.state != "done":
+        return False
+    for name in results(config):
+        if not (folder / name).exists():
+            raise RunError(
+                f"{folder} is done, but its {name} is missing; restore it, or remove the folder to "
+                "train this seed again"
+            )
+    return True

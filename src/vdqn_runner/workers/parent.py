@@ -1,0 +1,177 @@
+"""The parent's side: hear the workers, tell them to stop, and say how it ended."""
+
+import logging
+import math
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+from vdqn_runner.config import RunConfig
+from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.progress import Report
+from vdqn_runner.runs.folder import seed_path
+from vdqn_runner.runs.interrupt import Interrupt, noted_signals
+from vdqn_runner.runs.lock import SeedLock
+from vdqn_runner.workers.echo import Echo
+from vdqn_runner.workers.messages import Begun, Failed, Finished, Progressed, Stopped, Task, Warned
+from vdqn_runner.workers.processes import Worker, started
+
+_log = logging.getLogger(__name__)
+
+# Seconds within which a signal is seen.
+_TICK = 0.1
+
+
+def train_in_workers(
+    config: RunConfig,
+    run: Path,
+    seeds: Sequence[int],
+    n_workers: int,
+    origin: Mapping[str, Any],
+    begin: Callable[[int, int], Report],
+) -> None:
+    """Train these seeds as ``seeds.train_seeds`` does, dealt out to ``n_workers`` processes.
+
+    If a worker fails, the others go on to the end of their seeds.
+
+    Raises:
+        RunError: Seeds are locked by another process, or could not go on; what is written stays.
+        Interrupted: A signal came; every worker has written checkpoints.
+    """
+    for seed in seeds:
+        # Each worker takes its own locks; this refuses a second command before any seed trains.
+        with SeedLock(seed_path(run, seed)):
+            pass
+    tasks = [
+        Task(
+            config=config,
+            run=run,
+            seeds=tuple(seeds[first::n_workers]),
+            origin=origin,
+            environ=dict(os.environ),
+            log_level=_log.getEffectiveLevel(),
+        )
+        for first in range(n_workers)
+    ]
+    # Signals are noted from here on: until all workers are there, one may end this at once.
+    with started(tasks) as workers, noted_signals() as interrupt:
+        _attend(workers, begin, interrupt)
+        interrupt.check()
+        _raise_failures(workers)
+
+
+def summed(told: Iterable[tuple[int, Progressed]]) -> tuple[int, float, int]:
+    """Return (episodes, mean return, steps) of all workers, from (seeds, progress) of each.
+
+    In the mean return, a worker counts by the number of its seeds, once it has a return.
+    """
+    episodes = steps = weight = 0
+    total = 0.0
+    for n_seeds, progress in told:
+        episodes += progress.episodes
+        steps += progress.steps
+        if not math.isnan(progress.mean_return):
+            weight += n_seeds
+            total += n_seeds * progress.mean_return
+    return episodes, total / weight if weight else math.nan, steps
+
+
+def _attend(
+    workers: Sequence[Worker], begin: Callable[[int, int], Report], interrupt: Interrupt
+) -> None:
+    """Hear the workers until all have ended; tell them to stop when a signal comes."""
+    echo = Echo()
+    report: Report | None = None
+    told = False
+    try:
+        while live := [worker for worker in workers if not worker.inbox.closed]:
+            ready = wait([worker.inbox for worker in live], _TICK)
+            if interrupt.signal is not None and not told:
+                told = True
+                for worker in live:
+                    worker.process.terminate()
+            for worker in live:
+                if worker.inbox in ready:
+                    _hear(worker, echo)
+            starts = [worker.begun for worker in workers if worker.begun]
+            waiting = any(not worker.begun and not worker.inbox.closed for worker in workers)
+            if report is None and starts and not waiting:
+                report = begin(sum(one.total for one in starts), sum(one.done for one in starts))
+            if report is not None:
+                report.update(*summed((len(w.seeds), w.progress) for w in workers if w.progress))
+            going_on = any(not worker.inbox.closed for worker in live)
+            for worker in live:
+                if worker.inbox.closed and (going_on or told):
+                    _tell_of_failure(worker)
+    finally:
+        if report is not None:
+            report.close()
+
+
+def _hear(worker: Worker, echo: Echo) -> None:
+    """Take one message of a worker; close its inbox if that was the last."""
+    try:
+        message = worker.inbox.recv()
+    except (EOFError, OSError):
+        # An OSError is a message that broke off in the middle.
+        worker.inbox.close()
+        worker.process.join()
+        return
+    match message:
+        case Begun():
+            worker.begun = message
+            worker.progress = Progressed(message.done, math.nan, 0)
+        case Progressed():
+            worker.progress = message
+        case Finished() | Stopped() | Failed():
+            worker.outcome = message
+            if isinstance(message, Failed) and message.traceback:
+                print(message.traceback, end="", file=sys.stderr)
+        case Warned() | logging.LogRecord():
+            echo.show(worker.seeds[0], message)
+
+
+def _failure(worker: Worker) -> RunError | ConfigError | None:
+    """Return why a worker that has ended did not finish its seeds, if it did not."""
+    match worker.outcome:
+        case Finished():
+            return None
+        case Failed(error=error):
+            return error
+        case Stopped(signal=number):
+            how = f"was stopped by {signal.Signals(number).name}"
+        case None:
+            code = worker.process.exitcode or 0
+            how = f"ended without a word (exit code {code})"
+            if code < 0:
+                how = f"was killed by {signal.Signals(-code).name} (short of memory?)"
+    return RunError(f"their process {how}; the same command goes on from the last checkpoint")
+
+
+def _tell_of_failure(worker: Worker) -> None:
+    """Say at once that a worker failed where that does not end the command."""
+    failure = _failure(worker)
+    if isinstance(failure, RunError) and not isinstance(worker.outcome, Stopped):
+        _log.warning("%s: %s", _names(worker.seeds), failure)
+
+
+def _raise_failures(workers: Sequence[Worker]) -> None:
+    """Raise what went wrong, in one line, if anything did."""
+    seeds: dict[str, list[int]] = {}
+    for worker in workers:
+        failure = _failure(worker)
+        if isinstance(failure, ConfigError):
+            raise failure
+        if failure is not None:
+            seeds.setdefault(str(failure), []).extend(worker.seeds)
+    if seeds:
+        raise RunError("; ".join(f"{_names(failed)}: {why}" for why, failed in seeds.items()))
+
+
+def _names(seeds: Iterable[int]) -> str:
+    names = [str(seed) for seed in sorted(seeds)]
+    return f"{'seed' if len(names) == 1 else 'seeds'} {', '.join(names)}"
