@@ -14,11 +14,12 @@ class Cell:
 
     Attributes:
         html: its content, escaped.
-        key: what its column is sorted by; None sorts last. Numbers stand to the right.
+        key: what its column is sorted by; None sorts last. A column of floats stands to the right,
+            one of integers, which are ranks, to the left.
     """
 
     html: str
-    key: float | str | None
+    key: float | int | str | None
 
 
 def text_cell(text: str) -> Cell:

@@ -73,7 +73,7 @@ def _parts(claim: ClaimResult) -> str:
             text_cell(part.name + (" (core)" if part.core else "")),
             number_cell(part.estimate, with_interval(part.estimate, part.low, part.high)),
             text_cell(part.condition),
-            Cell(_holds(part), 2.0 * part.holds + part.clear),
+            Cell(_holds(part), 2 * part.holds + part.clear),
             number_cell(len(part.seeds), str(len(part.seeds))),
             text_cell("; ".join(filter(None, [_effect(part), part.note]))),
         ]
@@ -110,5 +110,5 @@ def _supplements(claim: ClaimResult) -> str:
         ]
         for one in claim.supplements
     ]
-    header = ["Beside it", "Mean [95 % interval]", "Seeds"]
-    return table(f"Beside claim {claim.number}", header, rows)
+    header = ["Measured", "Mean [95 % interval]", "Seeds"]
+    return table(f"Beside claim {claim.number}; no verdict rests on it", header, rows)
