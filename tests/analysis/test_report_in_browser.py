@@ -73,9 +73,12 @@ PROBE = """
       .map(function (one) { return one.visible; });
     seen.pressed = buttons()[0].getAttribute("aria-pressed");
     var second = buttons()[1].textContent;
-    seen.seeds = [traces(second, "seeds")[0].opacity];
+    function opacity() { return traces(second, "seeds")[0].opacity; }
+    seen.seeds = [opacity()];
     buttons()[buttons().length - 1].click();
-    seen.seeds.push(traces(second, "seeds")[0].opacity);
+    seen.seeds.push(opacity());
+    buttons()[buttons().length - 1].click();
+    seen.seeds.push(opacity());
 
     seen.ranges = [range()];
     key("+");
@@ -83,6 +86,34 @@ PROBE = """
     key("0");
     seen.ranges.push(range());
 
+    // The pointer on a mean shows its seeds, beside it still, and away from it no longer.
+    place().scrollIntoView();
+    var layer = place().querySelector(".nsewdrag"), box = layer.getBoundingClientRect();
+    var axes = place()._fullLayout, at = traces(second, "center")[0];
+    var x = box.left + axes.xaxis.d2p(at.x[2]), y = box.top + axes.yaxis.d2p(at.y[2]);
+    function point(type, dx) {
+      layer.dispatchEvent(
+        new MouseEvent(type, { bubbles: true, clientX: x + dx, clientY: y })
+      );
+    }
+    seen.hover = [];
+    point("mouseover", 0);
+    point("mousemove", 0);
+    later(function () {
+      seen.hover.push(opacity());
+      point("mousemove", 0.5);
+      later(function () {
+        seen.hover.push(opacity());
+        point("mouseout", 500);
+        later(function () {
+          seen.hover.push(opacity());
+          leave();
+        });
+      });
+    });
+  }
+  function later(next) { setTimeout(next, 500); }
+  function leave() {
     var out = document.createElement("pre");
     out.id = "probe";
     out.textContent = JSON.stringify(seen);
@@ -177,7 +208,8 @@ def test_tables_sort_and_legends_and_keys_work_and_errors_are_shown(report):
 
     assert seen["shown"] == [True] and seen["hidden"] == [False] * 3
     assert seen["pressed"] == "false"
-    assert seen["seeds"][0] == 0 and seen["seeds"][1] > 0.3
+    assert [opacity > 0.3 for opacity in seen["seeds"]] == [False, True, False]
+    assert [opacity > 0.3 for opacity in seen["hover"]] == [True, True, False]
     whole, zoomed, back = seen["ranges"]
     assert zoomed[0] > whole[0] and zoomed[1] < whole[1] and back == whole
 

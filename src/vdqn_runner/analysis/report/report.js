@@ -129,8 +129,10 @@
     return {
       x: xs, y: ys, customdata: names, mode: "lines", opacity: 0, hoverinfo: "skip",
       line: { width: 1, color: ink(line.colour, 0.75) },
-      hovertemplate: "seed %{customdata}: %{y:.4g} at %{x}<extra>" + plain(line.name) + "</extra>",
-      meta: { key: line.key, part: "seeds" }
+      meta: {
+        key: line.key, part: "seeds",
+        hover: "seed %{customdata}: %{y:.4g} at %{x}<extra>" + plain(line.name) + "</extra>"
+      }
     };
   }
 
@@ -237,8 +239,13 @@
     var at = indices(place, function (meta) {
       return meta.part === "seeds" && (key === null || meta.key === key);
     });
-    var info = allSeeds[section(place.id)] ? "all" : "skip";
-    if (at.length) Plotly.restyle(place, { opacity: on ? 0.55 : 0, hoverinfo: info }, at);
+    if (!at.length) return;
+    // Lines that are shown only while the pointer is on their mean must not catch it; plotly lets
+    // a trace with a template do so whatever its hoverinfo.
+    var fixed = allSeeds[section(place.id)];
+    var hover = at.map(function (i) { return fixed ? place.data[i].meta.hover : null; });
+    var update = { opacity: on ? 0.55 : 0, hoverinfo: fixed ? "all" : "skip", hovertemplate: hover };
+    Plotly.restyle(place, update, at);
   }
 
   function applyHidden(place) {
