@@ -21,6 +21,7 @@ from vdqn_runner.analysis import pack, plot
 from vdqn_runner.analysis.claims.result import ClaimResult, Effect, Part, Supplement
 from vdqn_runner.analysis.report import command, compose
 from vdqn_runner.analysis.report.numbers import shown, summary_of
+from vdqn_runner.analysis.report.page import embedded
 from vdqn_runner.analysis.report.settings import differing
 from vdqn_runner.analysis.stats import mean, summarise
 from vdqn_runner.runs.status import write_status
@@ -332,6 +333,14 @@ def test_texts_of_runs_stay_texts(tmp_path):
     assert not [tag for tag, _ in page.elements if tag == "img"]
     assert page.text.count(HOSTILE) >= 6
     assert page.data["legends"]["curves"][0]["key"].startswith(HOSTILE)
+
+
+@given(
+    st.dictionaries(st.text("<>&/!-sript\u2028"), st.text("<>&/!-sript\u2028") | st.floats(0, 9))
+)
+def test_data_cannot_end_its_element(data):
+    text = embedded(data)
+    assert not set(text) & set("<>&\u2028") and json.loads(text) == data
 
 
 def write_hostile_run(top):

@@ -8,7 +8,7 @@ import tempfile
 
 import pytest
 from report_pages import Page, write_runs
-from test_report import write_hostile_run
+from test_report import HOSTILE, write_hostile_run
 
 from vdqn_runner.analysis.report import command
 
@@ -129,6 +129,24 @@ PROBE = """
 </script>
 """
 
+# Tells whether a script of the run's texts has run, and what the label at a curve says.
+HOVER = """
+<script>
+setTimeout(function () {
+  document.title = String(window.x);
+  var place = document.getElementById("curves-0");
+  var i = place.data.findIndex(function (one) { return one.meta.part === "center"; });
+  Plotly.Fx.hover(place, [{ curveNumber: i, pointNumber: 1 }]);
+  setTimeout(function () {
+    var out = document.createElement("pre");
+    out.id = "probe";
+    out.textContent = JSON.stringify(place.querySelector(".hovertext").textContent);
+    document.body.appendChild(out);
+  }, 500);
+}, 1000);
+</script>
+"""
+
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH")
 
 
@@ -220,11 +238,18 @@ def test_tables_sort_and_legends_and_keys_work_and_errors_are_shown(report):
 def test_texts_of_runs_run_nothing_even_without_the_policy(tmp_path):
     file = written(write_hostile_run(tmp_path / "runs"), tmp_path / "report.html")
     file.write_text(without_policy(file.read_text("utf-8")), "utf-8")
-    probe = "<script>setTimeout(function(){document.title=String(window.x)},1000)</script>"
-    file.write_text(file.read_text("utf-8").replace("</body>", f"{probe}</body>"), "utf-8")
+    file.write_text(file.read_text("utf-8").replace("</body>", HOVER + "</body>"), "utf-8")
     html = dumped(file)
     page = Page(html)
     assert "<title>undefined</title>" in html
+    # The name of the curve is in the label as it stands, no tag of it left out.
+    label = json.loads(
+        re.search(r'<pre id="probe">(.*?)</pre>', html, re.S)[1]
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&")
+    )
+    assert HOSTILE.replace("%{", "%\u200b{") in label
     assert errors(page, html) == ""
     assert not [tag for tag, _ in page.elements if tag == "img"]
     assert len([a for _, a in page.elements if "js-plotly-plot" in (a.get("class") or "")]) == 2
