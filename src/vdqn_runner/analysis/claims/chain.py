@@ -129,8 +129,9 @@ def vdqn_is_fast(runs: Mapping[Key, Evidence], rng: np.random.Generator) -> list
 
     Threshold: at most 500.
 
-    Reason: the paper's own number, and its own "on average". Counting a failed seed as 2000 makes
-    the mean a lower bound, so that a claim that fails cannot be saved by it.
+    Reason: the paper's own number, and its own "on average". The mean with 2000 for a seed that
+    never gets there is a lower bound, which favours the claim; the note says how many seeds that
+    are.
     """
     parts = []
     for run in runs.values():

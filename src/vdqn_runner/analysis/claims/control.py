@@ -59,10 +59,10 @@ def control_is_solved(runs: Mapping[Key, Evidence], rng: np.random.Generator) ->
 
 
 def early_and_late(runs: Mapping[Key, Evidence], rng: np.random.Generator) -> list[Part]:
-    """CartPole: VDQN is faster early, timeser to converge.
+    """CartPole: VDQN is faster early, slower to converge.
 
     Paper: "On simple tasks like CartPole (Figure 2 (a) and (b)), Variational DQN makes progress
-    faster than DQN but converges at a timeser rate."
+    faster than DQN but converges at a slower rate."
 
     Statistic: on CartPole-v0 and CartPole-v1, (a) mean training return over the first 200
     episodes, VDQN minus DQN; (b) episodes until the mean over the last 100 first is at least 90 %

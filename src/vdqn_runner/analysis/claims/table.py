@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -40,7 +41,9 @@ def describe(part: Part) -> str:
 
 
 def estimate(value: float, low: float, high: float) -> str:
-    """An estimate with its interval: `0.06 [0.05, 0.07]`."""
+    """An estimate with its interval: `0.06 [0.05, 0.07]`; `undefined` for NaN."""
+    if math.isnan(value):
+        return "undefined"
     return f"{number(value)} [{number(low)}, {number(high)}]"
 
 
