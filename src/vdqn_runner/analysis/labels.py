@@ -23,7 +23,7 @@ def labels(runs: Sequence[Run]) -> list[str]:
     algorithm, so that a label means the same in all panels; keys that differ only from environment
     to environment are not shown. Runs with equal configs are told apart by their folders.
     """
-    settings = [_flatten(run.config) for run in runs]
+    settings = [flatten(run.config) for run in runs]
     groups: dict[tuple[str, str], list[dict[str, Hashable]]] = {}
     for run, values in zip(runs, settings, strict=True):
         groups.setdefault((run.algo, run.env), []).append(values)
@@ -56,13 +56,11 @@ def natural(label: str) -> list[tuple[int, float, str]]:
     return [(1, float(p), "") if i % 2 else (0, 0.0, p) for i, p in enumerate(parts)]
 
 
-def _settings(values: Mapping[str, Hashable], keys: Sequence[str]) -> list[str]:
-    ends = [key.rpartition(".")[2] for key in keys]
-    short = [end if ends.count(end) == 1 else key for key, end in zip(keys, ends, strict=True)]
-    return [f"{name}={_text(values.get(key))}" for name, key in zip(short, keys, strict=True)]
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Hashable]:
+    """The settings of a config by dotted key, a schedule as one value.
 
-
-def _flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Hashable]:
+    Left out are the keys that only say which environment or which algorithm a run belongs to.
+    """
     flat: dict[str, Hashable] = {}
     for name, value in config.items():
         key = f"{prefix}{name}"
@@ -75,21 +73,26 @@ def _flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Hashable]
         elif value.get("kind") in _SCHEDULES:
             flat[key] = tuple(_hashable(part) for part in value.values())
         else:
-            flat |= _flatten(value, f"{key}.")
+            flat |= flatten(value, f"{key}.")
     return flat
 
 
-def _hashable(value: Any) -> Hashable:
-    return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
-
-
-def _text(value: Hashable) -> str:
+def setting_text(value: Hashable) -> str:
+    """How a value of `flatten` is written."""
     if isinstance(value, tuple):
         first, rest = (value[0], value[1:]) if value and isinstance(value[0], str) else ("", value)
-        return f"{first}({','.join(map(_text, rest))})"
+        return f"{first}({','.join(map(setting_text, rest))})"
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     return str(value)
+
+
+def _settings(values: Mapping[str, Hashable], keys: Sequence[str]) -> list[str]:
+    ends = [key.rpartition(".")[2] for key in keys]
+    short = [end if ends.count(end) == 1 else key for key, end in zip(keys, ends, strict=True)]
+    return [
+        f"{name}={setting_text(values.get(key))}" for name, key in zip(short, keys, strict=True)
+    ]
 
 
 def _tell_apart_by_folder(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
@@ -105,3 +108,7 @@ def _tell_apart_by_folder(runs: Sequence[Run], names: Sequence[str]) -> list[str
         for i, folder in zip(twins, parts, strict=True):
             result[i] = f"{names[i]} [{'/'.join(folder[start:])}]"
     return result
+
+
+def _hashable(value: Any) -> Hashable:
+    return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value

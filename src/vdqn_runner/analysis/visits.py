@@ -21,7 +21,7 @@ from vdqn_runner.analysis.load import Run
 from vdqn_runner.analysis.stats import Summary, mean, summarise
 
 # Not the colours of algorithms, because here a curve is a state.
-_STATES: Mapping[str, tuple[str, style.Look]] = {
+STATES: Mapping[str, tuple[str, style.Look]] = {
     "visited_first": ("$n$ = 1", ("#56B4E9", style.DOTTED)),
     "visited_middle": ("$n$ = $N$/2", ("#D55E00", style.DASHED)),
     "visited_last": ("$n$ = $N$", ("#000000", style.SOLID)),
@@ -49,7 +49,7 @@ def visit_probabilities(
 
     For N = 3 the middle state is state 1, and is not repeated.
     """
-    columns = [c for c in _STATES if (run.n, c) != (3, "visited_middle")]
+    columns = [c for c in STATES if (run.n, c) != (3, "visited_middle")]
     by_column = {c: summarise(per_seed(episodes, c), mean, rng) for c in columns}
     return Visits(run, label, by_column)
 
@@ -57,7 +57,7 @@ def visit_probabilities(
 def plot_visits(ax: Axes, visits: Visits) -> Axes:
     """Draw the three curves of one run."""
     for column, summary in visits.by_column.items():
-        style.draw(ax, summary, _STATES[column][1])
+        style.draw(ax, summary, STATES[column][1])
     ax.set_title(f"{visits.label}, $N$ = {visits.run.n}")
     ax.set_ylim(-0.03, 1.03)
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])
@@ -83,6 +83,6 @@ def visits_figure(visits: Sequence[Visits]) -> Figure:
         for ax, one in zip(axes, visits, strict=True):
             plot_visits(ax, one)
         seeds = style.seeds_text(s for v in visits for s in v.by_column.values())
-        handles = [style.legend_line(name, look) for name, look in _STATES.values()]
+        handles = [style.legend_line(name, look) for name, look in STATES.values()]
         style.shared_legend(figure, handles, title=f"State $n$ of $N$, {seeds}")
     return figure

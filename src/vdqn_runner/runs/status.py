@@ -55,14 +55,19 @@ def write_status(folder: Path, status: Status) -> None:
 
 
 def read_status(folder: Path) -> Status | None:
-    """Read ``folder``/status.json; None if it is missing, torn or not a status.
-
-    Keys that are not known are left out, so that later versions may add some.
-    """
+    """Read ``folder``/status.json; None if it is missing, torn or not a status."""
     try:
         found = json.loads((folder / STATUS).read_bytes())
     except (OSError, ValueError):
         return None
+    return status_of(found)
+
+
+def status_of(found: object) -> Status | None:
+    """The status with these fields; None if one is missing or not of its type.
+
+    Keys that are not known are left out, so that later versions may add some.
+    """
     if not isinstance(found, dict) or not _is_status(found):
         return None
     names = [field.name for field in dataclasses.fields(Status)]
