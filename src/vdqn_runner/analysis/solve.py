@@ -1,0 +1,68 @@
+"""When a seed has solved its task: from which episode on its return stays at the level asked for.
+
+One iteration below the level is no failure: all three algorithms go on exploring, and on the chain
+one left step in the first state costs an episode its whole return. An iteration is 10 episodes, so
+a policy that fails in 2 % of its episodes, and so has 98 % of the best return, leaves nearly every
+fifth iteration below 95 %. Hence the slack of a fifth.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vdqn_runner.analysis.stats import EPISODES_PER_ITERATION, Floats, iteration_means
+
+SLACK = 0.2
+WINDOW = 10  # iterations, so 100 episodes
+
+
+def solved_episode(
+    returns: ArrayLike, threshold: float, slack: float = SLACK, window: int = WINDOW
+) -> float:
+    """First episode, a multiple of 10, from which the returns of one seed stay at a threshold.
+
+    It is the start of the first iteration whose mean return is at least the threshold, such that
+    of each of the following at most a share `slack` of iterations is below the threshold:
+
+    1. the `window` iterations that begin with it (so that one lucky iteration is no start),
+    2. all iterations from it to the end of the run,
+    3. the last `window` iterations of the run (so that a run that loses it in the end has none).
+
+    Args:
+        returns: [E], one a finished episode, in order; the rest after the last complete iteration
+            does not count.
+        threshold: the least mean return of an iteration, in units of return.
+        slack: share of iterations that may be below, in [0, 1).
+        window: in iterations, at least 1.
+
+    Returns:
+        The episode, counted from 0; NaN if there is none, as in a run shorter than `window`. A mean
+        over seeds must treat NaN as censored: see `censored`.
+
+    Raises:
+        ValueError: slack or window is out of range.
+    """
+    if not 0 <= slack < 1 or window < 1:
+        raise ValueError(f"slack={slack} must be in [0, 1) and window={window} at least 1")
+    means = iteration_means(returns)
+    below = ~(means >= threshold)
+    # Entry i is the number of iterations before i that are below.
+    before = np.concatenate([[0], np.cumsum(below)])
+    n, total = len(below), before[-1]
+    starts = np.arange(n - window + 1) if n >= window else np.arange(0)
+    good = ~below[starts]
+    good &= before[starts + window] - before[starts] <= slack * window
+    good &= total - before[starts] <= slack * (n - starts)
+    if not good.any() or total - before[n - window] > slack * window:
+        return float("nan")
+    return float(good.argmax() * EPISODES_PER_ITERATION)
+
+
+def censored(episodes: ArrayLike, limit: int) -> Floats:
+    """Episodes with NaN (never solved) replaced by the length of the run.
+
+    A mean of the result is a lower bound on the mean number of episodes wherever one was replaced.
+    """
+    array = np.asarray(episodes, dtype=np.float64)
+    return np.where(np.isnan(array), float(limit), array)
