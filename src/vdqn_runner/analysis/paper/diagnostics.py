@@ -46,9 +46,9 @@ def diagnostics(selection: Selection, env: str = DEFAULT_ENV) -> Product | Missi
     if absent:
         return lacking(absent)
     shown = [widths_of(selection.paper[key]) for key in keys]
-    empty = [w.loaded.run for w in shown if not w.layers]
+    empty = [str(w.loaded.run.path) for w in shown if not w.layers]
     if empty:
-        return Missing("; ".join(f"sigma columns in the updates of {run.path}" for run in empty))
+        return Missing(f"sigma columns in the updates of {', '.join(empty)}")
     header = ("env", "algo", "layer", "iteration", *QUANTILES)
     rows = [row for w in shown for row in _rows(w)]
     return Product(
