@@ -243,6 +243,12 @@ def test_page_puts_each_figure_beside_the_paper(drawn, runs):
     assert f"vdqn-run experiment=fig3 && vdqn-figures {runs} -o {out}" in plain
     for title in ("Weight of the entropy: missing finished seeds of experiment=lambda",):
         assert title in plain
+    assert "s<sub>N/2</sub>" in text and "s<sub>2</sub>" in text
+    rows = re.findall(r"<tr><td>(.*?)</td></tr>", text[: text.index('id="figure3"')])
+    cells = [re.split("<.*?>+", row) for row in rows]
+    assert [[cell for cell in row if cell] for row in cells] == [
+        [NAMES[algo], "0.001", "2", str(EPISODES), ", ".join(TASKS)] for algo in ("vdqn", "dqn")
+    ]
     assert "width=device-width" in text and "@media print" in text
 
 
@@ -252,7 +258,7 @@ def test_page_says_in_a_sentence_what_the_numbers_are(drawn, runs):
         algo: log(paper_run(runs, "CartPole-v0", algo), "return").mean() for algo in ("vdqn", "dqn")
     }
     assert f"last {EPISODES} episodes" in text
-    assert f"CartPole-v0: VDQN {last['vdqn']:.4g}, DQN {last['dqn']:.4g};" in text
+    assert f"CartPole-v0: VDQN {last['vdqn']:.2f}, DQN {last['dqn']:.2f};" in text
     ends = [
         log(paper_run(runs, "chain-32", "vdqn"), column).mean()
         for column in ("visited_first", "visited_middle", "visited_last")
@@ -302,6 +308,13 @@ def test_runs_of_another_name_are_drawn_where_there_are_none_of_the_paper(runs, 
     assert set(select(find_runs([quick])).paper) == keys
     both = select(find_runs([quick, runs]))
     assert {loaded.run.path.parents[2].name for loaded in both.paper.values()} == {"paper"}
+
+
+def test_page_of_quick_runs_says_how_they_were_trained(tmp_path):
+    top = write_paper(tmp_path / "runs", name="quick", chains=(32,), tasks=())
+    assert command.main([str(top), "-o", str(tmp_path)]) == 0
+    text = html.unescape((tmp_path / "index.html").read_text(encoding="utf-8"))
+    assert f"vdqn-run experiment=fig4 name=quick n_seeds=2 episodes={EPISODES} && vdqn-f" in text
 
 
 def test_runs_of_other_experiments_are_no_figures(tmp_path):

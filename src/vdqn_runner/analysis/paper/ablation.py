@@ -185,7 +185,7 @@ def _sentence(entries: Sequence[Entry]) -> str:
         mine = [e for e in entries if e.loaded.run.env == env]
         best, worst = (f(mine, key=lambda e: float(e.final.mean())) for f in (max, min))
         parts.append(
-            f"{env}: from {worst.final.mean():.4g} ({worst.label}) "
-            f"to {best.final.mean():.4g} ({best.label})"
+            f"{env}: from {worst.final.mean():.2f} ({worst.label}) "
+            f"to {best.final.mean():.2f} ({best.label})"
         )
     return f"Mean return over the last 100 episodes, {'; '.join(parts)}."

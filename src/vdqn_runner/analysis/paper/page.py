@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -11,7 +12,7 @@ from vdqn_runner.analysis.labels import algo_name
 from vdqn_runner.analysis.paper.learning_rates import constant_rate
 from vdqn_runner.analysis.paper.measures import finished
 from vdqn_runner.analysis.paper.product import Product
-from vdqn_runner.analysis.paper.selection import Loaded
+from vdqn_runner.analysis.paper.selection import ABLATION, LAMBDA, PAPER, Loaded, run_name
 from vdqn_runner.analysis.paper.specs import Spec
 
 TITLE = "Variational Deep Q Network: the paper's figures"
@@ -53,6 +54,22 @@ class Entry:
     command: str
 
 
+def training_command(spec: Spec, product: Product) -> str:
+    """What trains the runs of a figure; "" if it has none.
+
+    Runs of another name than the experiment's are taken to have been asked for with overrides.
+    """
+    own = {PAPER, LAMBDA, ABLATION}
+    names = {run_name(loaded.run) for loaded in product.runs}
+    if not spec.command or names <= own or len(names) > 1:
+        return spec.command
+    n_seeds = max(int(loaded.episodes["seed"].nunique()) for loaded in product.runs)
+    episodes = {loaded.run.episodes for loaded in product.runs}
+    more = [f"name={names.pop()}", f"n_seeds={n_seeds}"]
+    more += [f"episodes={count}" for count in episodes] if len(episodes) == 1 else []
+    return " ".join([spec.command, *more])
+
+
 def page(entries: Sequence[Entry], skipped: Sequence[tuple[Spec, str]]) -> str:
     """The page as HTML.
 
@@ -84,7 +101,7 @@ def page(entries: Sequence[Entry], skipped: Sequence[tuple[Spec, str]]) -> str:
 def _section(entry: Entry) -> str:
     spec = entry.spec
     image = base64.b64encode(entry.png).decode("ascii")
-    quotes = "".join(f"<blockquote>{escape(quote)}</blockquote>" for quote in spec.quotes)
+    quotes = "".join(map(_quote, spec.quotes))
     links = " ".join(f'<a href="{escape(name)}">{escape(name)}</a>' for name in entry.files)
     return "\n".join(
         [
@@ -101,18 +118,31 @@ def _section(entry: Entry) -> str:
     )
 
 
+def _quote(text: str) -> str:
+    """A quotation as HTML, with `s_N` and `s_{N/2}` as subscripts."""
+    body = re.sub(r"_(?:{([^}]*)}|(\w))", r"<sub>\1\2</sub>", escape(text))
+    return f"<blockquote>{body}</blockquote>"
+
+
 def _runs_table(runs: Sequence[Loaded]) -> str:
+    """One row for the runs of an algorithm that differ in nothing but their environment."""
     if not runs:
         return ""
-    names = ("environment", "algorithm", "learning rate", "finished seeds", "episodes")
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for loaded in runs:
+        rate = constant_rate(loaded.run)
+        done = finished(loaded.run, loaded.episodes)["seed"].nunique()
+        numbers = (f"{rate:g}" if rate >= 0 else "schedule", str(done), str(loaded.run.episodes))
+        envs = rows.setdefault((algo_name(loaded.run.algo), *numbers), [])
+        if loaded.run.env not in envs:
+            envs.append(loaded.run.env)
+    names = ("algorithm", "learning rate", "finished seeds", "episodes", "environments")
     head = "".join(f"<th>{name}</th>" for name in names)
-    return f'<div class="wide"><table><tr>{head}</tr>{"".join(map(_run_row, runs))}</table></div>'
+    body = "".join(map(_runs_row, rows.items()))
+    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
 
 
-def _run_row(loaded: Loaded) -> str:
-    run = loaded.run
-    rate = constant_rate(run)
-    done = finished(run, loaded.episodes)["seed"].nunique()
-    numbers = (f"{rate:g}" if rate >= 0 else "schedule", done, run.episodes)
-    cells = "".join(f'<td class="n">{number}</td>' for number in numbers)
-    return f"<tr><td>{escape(run.env)}</td><td>{escape(algo_name(run.algo))}</td>{cells}</tr>"
+def _runs_row(row: tuple[tuple[str, ...], list[str]]) -> str:
+    (algo, *numbers), envs = row
+    cells = "".join(f'<td class="n">{escape(number)}</td>' for number in numbers)
+    return f"<tr><td>{escape(algo)}</td>{cells}<td>{escape(', '.join(envs))}</td></tr>"

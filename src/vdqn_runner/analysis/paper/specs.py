@@ -79,7 +79,7 @@ def specs(sigma_env: str) -> list[Spec]:
                 "When N increases such that N ≥ 50, DQN barely makes progress and cannot converge "
                 "to optimal policy, while NoisyNet converges more slowly to optimal policy and "
                 "oscillates much.",
-                "When N ≥ 100, both DQN and NoisyNet barely make progress",
+                "When N ≥ 100, both DQN and NoisyNet barely make progress …",
             ),
             "vdqn-run experiment=fig3",
             partial(curves, keys=FIGURE_3),
@@ -149,7 +149,7 @@ def specs(sigma_env: str) -> list[Spec]:
         Spec(
             "ablation_theta",
             "VDQN: weight samples to learn and to act, learning rate",
-            ("At each time step t, we sample θ ∼ q_φ(θ) and select action by being greedy",),
+            ("At each time step t, we sample θ ∼ q_φ(θ) and select action by being greedy …",),
             "vdqn-run experiment=ablation_theta",
             partial(ablation, name="ablation_theta"),
         ),

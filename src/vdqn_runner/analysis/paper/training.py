@@ -97,7 +97,7 @@ def _returns_sentence(runs: Sequence[Loaded]) -> str:
     budgets = {loaded.run.episodes for loaded in runs}
     for loaded in sorted(runs, key=lambda r: legend_order(r.run.algo, r.run.algo)):
         values = final_returns(loaded.run, loaded.episodes)
-        text = f"{values.mean():.4g}" if len(values) else "unfinished"
+        text = f"{values.mean():.2f}" if len(values) else "unfinished"
         entries = by_place.setdefault(place_name(loaded), [])
         entries.append(f"{algo_name(loaded.run.algo)} {text}")
     places = "; ".join(
