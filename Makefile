@@ -41,8 +41,8 @@ figures: $(STAMP) ## train what the paper's figures lack (hours from nothing), d
 QUICK := name=quick n_seeds=2
 figures-quick: $(STAMP) ## the same with 2 seeds and few episodes (some minutes)
 	$(BIN)/vdqn-run experiment=fig2 $(QUICK) episodes=60
-	$(BIN)/vdqn-run experiment=fig3 $(QUICK) episodes=150
-	$(BIN)/vdqn-run experiment=fig5 $(QUICK) episodes=150
+	$(BIN)/vdqn-run experiment=fig3 $(QUICK) episodes=100
+	$(BIN)/vdqn-run experiment=fig5 $(QUICK) episodes=100
 	$(BIN)/vdqn-figures runs/quick -o figures/quick
 
 studies: $(STAMP) ## train the studies beside the figures (hours from nothing), draw all
