@@ -223,9 +223,10 @@ def write_updates(folder, seed, sigmas):
     names = [f"sigma_layer{layer}_{q}" for layer in (1, 2, 3) for q in ("q10", "q50", "q90")]
     with (folder / f"seed-{seed:05d}" / "updates.csv").open("w", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["seed", "iteration", "loss", *names])
+        writer.writerow(["seed", "iteration", "episode", "step", "updates", "loss", *names])
         for iteration, values in enumerate(sigmas):
-            writer.writerow([seed, iteration, "nan", *np.ravel(values).tolist()])
+            place = [seed, iteration, 10 * (iteration + 1), 590 * (iteration + 1), 90]
+            writer.writerow([*place, "nan", *np.ravel(values).tolist()])
 
 
 @pytest.fixture
@@ -300,7 +301,7 @@ def test_damaged_updates_are_told(learned):
     top, _ = learned
     file = top / "paper" / "chain-50" / "vdqn" / "0" / "seed-00001" / "updates.csv"
     file.write_text("a,b\n1,2\n")
-    with pytest.raises(RunError, match="has no column seed or no column iteration"):
+    with pytest.raises(RunError, match="updates.csv: has no column"):
         diagnostics(selected(top))
 
 

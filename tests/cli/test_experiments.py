@@ -5,8 +5,9 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from omegaconf import OmegaConf
 
-from vdqn_runner.cli import main
+from vdqn_runner.cli import job, main
 from vdqn_runner.config import RunConfig, identity
 from vdqn_runner.config import paper_lr as module
 from vdqn_runner.config.files import options
@@ -175,3 +176,12 @@ def test_the_run_of_a_job_holds_the_number(empty: Path, monkeypatch: pytest.Monk
     (file,) = (empty / "runs" / "paper" / "chain-32" / "dqn").glob("*/config.yaml")
     rate = load_table()["chain-32"]["dqn"]
     assert f"lr:\n    kind: constant\n    value: {rate}\n" in file.read_text()
+
+
+def test_a_job_in_a_process_of_its_own_knows_the_table(trained: list[RunConfig]) -> None:
+    """As under a launcher that hands composed settings to a process that composed nothing."""
+    OmegaConf.clear_resolver("paper_lr")
+    algo = {"name": "dqn", "lr": "${paper_lr:${env},${algo.name}}"}
+    env = {"kind": "chain", "n": 32}
+    job(OmegaConf.create({"episodes": 1, "env": env, "algo": algo}))
+    assert [lr(config) for config in trained] == [load_table()["chain-32"]["dqn"]]
