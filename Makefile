@@ -7,12 +7,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test figures bench clean
+.PHONY: help run test figures figures-quick studies learning-rates bench clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
-	@sed -n 's/^\([a-z.]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; \
-	do printf '  make %-10s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z.-]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; \
+	do printf '  make %-15s %s\n' "$$name" "$$text"; done
 
 $(VENV): $(STAMP) ## create .venv with the pinned versions
 
@@ -32,11 +32,31 @@ test: $(STAMP) ## check style and types, run the tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
 
-figures: $(STAMP) ## train two small experiments and draw their figures (some minutes)
-	$(BIN)/vdqn-run experiment=quick_chain
-	$(BIN)/vdqn-plot runs/quick_chain -o figures/quick_chain
-	$(BIN)/vdqn-run experiment=quick_control
-	$(BIN)/vdqn-plot runs/quick_control -o figures/quick_control
+figures: $(STAMP) ## train what the paper's figures lack (hours from nothing), draw them
+	$(BIN)/vdqn-run experiment=fig2
+	$(BIN)/vdqn-run experiment=fig3
+	$(BIN)/vdqn-run experiment=fig5
+	$(BIN)/vdqn-figures runs -o figures/paper
+
+QUICK := name=quick n_seeds=2
+figures-quick: $(STAMP) ## the same with 2 seeds and few episodes (some minutes)
+	$(BIN)/vdqn-run experiment=fig2 $(QUICK) episodes=60
+	$(BIN)/vdqn-run experiment=fig3 $(QUICK) episodes=100
+	$(BIN)/vdqn-run experiment=fig5 $(QUICK) episodes=100
+	$(BIN)/vdqn-figures runs/quick -o figures/quick
+
+studies: $(STAMP) ## train the studies beside the figures (hours from nothing), draw all
+	$(BIN)/vdqn-run experiment=scaling
+	$(BIN)/vdqn-run experiment=lambda
+	$(BIN)/vdqn-run experiment=ablation_theta
+	$(BIN)/vdqn-run experiment=ablation_noisynet
+	$(BIN)/vdqn-run experiment=ablation_timeout
+	$(BIN)/vdqn-figures runs -o figures/paper
+
+learning-rates: $(STAMP) ## train the tuning runs and write conf/paper_lr.yaml anew
+	$(BIN)/vdqn-run experiment=lr_chain
+	$(BIN)/vdqn-run experiment=lr_control
+	$(BIN)/python scripts/choose_lr.py runs/lr
 
 bench: $(STAMP) ## measure speed beside other implementations (half an hour; installs them)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[bench]'

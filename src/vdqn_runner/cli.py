@@ -53,8 +53,10 @@ def job(settings: "DictConfig") -> None:
     from omegaconf import OmegaConf
 
     from vdqn_runner.config import build
+    from vdqn_runner.config.paper_lr import register
     from vdqn_runner.runs.interrupt import Interrupted
 
+    register()  # a launcher may have started this process for the job
     code = FAILED
     try:
         tree: Any = OmegaConf.to_container(settings, resolve=True)

@@ -64,11 +64,11 @@ def test_swept_numbers_and_schedules_keep_their_types(
 def test_experiment_file_brings_its_own_sweep_and_yields_to_the_command(
     empty: Path, trained: list[RunConfig]
 ) -> None:
-    assert main(["experiment=quick_chain", "algo=dqn,vdqn", "n_seeds=2"]) == 0
-    got = [(config.algo.name, getattr(config.env, "n", None)) for config in trained]
-    assert got == list(product(["dqn", "vdqn"], [5, 10]))
+    assert main(["experiment=fig5", "algo=dqn,vdqn", "n_seeds=2"]) == 0
+    got = [(getattr(config.env, "n", None), config.algo.name) for config in trained]
+    assert got == list(product([8, 32, 128], ["dqn", "vdqn"]))
     assert {(config.name, config.n_seeds, config.episodes) for config in trained} == {
-        ("quick_chain", 2, 200)
+        ("paper", 2, 2000)
     }
 
 

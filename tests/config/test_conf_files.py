@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 from vdqn_runner.config import RunConfig, build
 from vdqn_runner.config.fields import known_fields
 from vdqn_runner.config.files import conf_dir, groups, options, sentence
+from vdqn_runner.config.paper_lr import register
 
 FILES = sorted(conf_dir().rglob("*.yaml"))
 NEEDED = {"env=gym": ["env.id=CartPole-v1"]}
@@ -18,6 +19,7 @@ NEEDED = {"env=gym": ["env.id=CartPole-v1"]}
 
 def composed(*overrides: str) -> dict[str, object]:
     """Return the settings that Hydra composes, as a plain mapping."""
+    register()
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         tree = OmegaConf.to_container(compose("config", list(overrides)), resolve=True)
     assert isinstance(tree, dict)

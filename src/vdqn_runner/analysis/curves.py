@@ -17,6 +17,8 @@ from vdqn_runner.analysis.load import Run
 from vdqn_runner.analysis.stats import Floats, Statistic, Summary, iteration_means, stack, summarise
 
 CHAIN_OPTIMUM = 11  # N + 9 steps, of which the first N - 2 lead to state N, then 1 per step
+# The control tasks as the paper orders them.
+TASKS = ("CartPole-v0", "CartPole-v1", "Acrobot-v1", "MountainCar-v0")
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,9 @@ def training_curve(
 
 
 def env_order(run: Run) -> tuple[bool, int, str]:
-    """Sort key of panels: chains by N, then the other environments by name."""
-    return run.n is None, run.n or 0, run.env
+    """Sort key of panels: chains by N, the paper's tasks in its order, then others by name."""
+    place = TASKS.index(run.env) if run.env in TASKS else len(TASKS)
+    return run.n is None, place if run.n is None else run.n, run.env
 
 
 def env_title(run: Run) -> str:

@@ -96,7 +96,7 @@ def look() -> AbstractContextManager[None]:
 
 
 def grid(
-    places: Sequence[tuple[int, int]], height: float, y_label: str
+    places: Sequence[tuple[int, int]], height: float, y_label: str, x_label: str = X_LABEL
 ) -> tuple[Figure, list[Axes]]:
     """A figure with a panel at each place, labelled along its left and its lower edge.
 
@@ -104,6 +104,7 @@ def grid(
         places: (row, column) of each panel; a place that is not named stays empty.
         height: of a row, in inches.
         y_label: of the first panel of each row.
+        x_label: of the last panel of each column.
     """
     n_rows, n_columns = (1 + max(indices) for indices in zip(*places, strict=True))
     width = max(min(PAGE_WIDTH, PANEL_WIDTH * n_columns), LEAST_WIDTH * n_columns)
@@ -115,10 +116,18 @@ def grid(
     for (row, column), ax in zip(places, axes, strict=True):
         ax.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
         if row == max(r for r, c in places if c == column):
-            ax.set_xlabel(X_LABEL)
+            ax.set_xlabel(x_label)
         if column == min(c for r, c in places if r == row):
             ax.set_ylabel(y_label)
+    figure.align_ylabels(axes)
     return figure, axes
+
+
+def letter(figure: Figure) -> Figure:
+    """Put (a), (b) and so on before the titles of the panels, row after row."""
+    for i, ax in enumerate(sorted(figure.axes, key=_place)):
+        ax.title.set_text(f"({chr(ord('a') + i)}) {ax.get_title()}")
+    return figure
 
 
 def shared_legend(figure: Figure, handles: Sequence[Artist], title: str | None = None) -> None:
@@ -200,6 +209,12 @@ def save(figure: Figure, file: Path) -> None:
     """Write a figure in the format of the file's suffix; equal figures give equal bytes."""
     with look():
         figure.savefig(file, metadata=dict(_METADATA[file.suffix.removeprefix(".")]))
+
+
+def _place(ax: Axes) -> tuple[int, int]:
+    cell = ax.get_subplotspec()
+    assert cell is not None  # all panels of `grid` have one
+    return cell.rowspan.start, cell.colspan.start
 
 
 def _shade(colour: str, amount: float) -> str:

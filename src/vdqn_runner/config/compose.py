@@ -28,6 +28,7 @@ from vdqn_runner.config.build import build
 from vdqn_runner.config.explain import explain, one_line
 from vdqn_runner.config.fields import known_names
 from vdqn_runner.config.files import conf_dir
+from vdqn_runner.config.paper_lr import register
 from vdqn_runner.config.schema import RunConfig
 from vdqn_runner.config.suggest import closest_key, did_you_mean
 from vdqn_runner.errors import ConfigError
@@ -89,6 +90,7 @@ def check_composes(args: argparse.Namespace) -> None:
 @contextmanager
 def _hydra(args: argparse.Namespace) -> Iterator[Hydra]:
     """Yield a Hydra that searches where the real one will."""
+    register()
     path = args.config_path or str(conf_dir())
     search = create_automatic_config_search_path(None, "vdqn_runner.cli", path)
     if args.config_dir is not None:
@@ -164,9 +166,17 @@ def _build(config: DictConfig, where: str) -> RunConfig:
         tree: Any = OmegaConf.to_container(_task(config), resolve=True)
         return build(tree)
     except OmegaConfBaseException as error:
-        raise ConfigError(f"{one_line(error)}{where}") from error
+        raise ConfigError(f"{_ours(error) or one_line(error)}{where}") from error
     except ConfigError as error:
         raise ConfigError(f"{error}{where}") from error
+
+
+def _ours(error: BaseException) -> ConfigError | None:
+    """Return the error of a resolver of this package that OmegaConf has wrapped, if it is one."""
+    cause = error.__cause__ or error.__context__
+    while cause is not None and not isinstance(cause, ConfigError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
 
 
 def _task(config: DictConfig) -> DictConfig:

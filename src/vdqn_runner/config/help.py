@@ -32,7 +32,7 @@ examples:
   vdqn-run                                       VDQN on the chain with 10 states
   vdqn-run algo=dqn env=cartpole_v1 n_seeds=10   another algorithm, task and number of seeds
   vdqn-run -m algo=vdqn,dqn env.n=5,10,50        a sweep: one job for each pair
-  vdqn-run experiment=quick_chain                what a settings file asks for
+  vdqn-run experiment=fig3                       what a settings file asks for
   vdqn-run env=gym env.id=LunarLander-v3         any gymnasium environment
   vdqn-run algo=dqn 'algo.epsilon={kind:linear,start:1.0,end:0.01,duration:5000}'
 """

@@ -1,0 +1,1 @@
+"""The paper's figures and the studies beside them, from runs to files and one page."""

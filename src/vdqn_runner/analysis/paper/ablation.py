@@ -1,0 +1,191 @@
+"""What single choices do: a forest plot for each ablation experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from vdqn_runner.analysis import style
+from vdqn_runner.analysis.curves import env_order, env_title
+from vdqn_runner.analysis.labels import algo_name, legend_order
+from vdqn_runner.analysis.load import Run
+from vdqn_runner.analysis.paper.learning_rates import constant_rate
+from vdqn_runner.analysis.paper.measures import areas, final_returns, interval
+from vdqn_runner.analysis.paper.product import Missing, Product
+from vdqn_runner.analysis.paper.selection import Loaded, Selection
+from vdqn_runner.analysis.stats import Floats
+from vdqn_runner.errors import ConfigError
+
+_WORDS = {
+    "per_tuple": "per tuple",
+    "per_batch": "per batch",
+    "step": "each step",
+    "episode": "each episode",
+    "independent": "independent",
+    "factorised": "factorised",
+    False: "terminal",
+    True: "bootstrap",
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """One ablation experiment.
+
+    Attributes:
+        name: of the experiment file.
+        belongs: whether a run is part of it.
+        switches: the settings that a row of the plot names, in order.
+    """
+
+    name: str
+    belongs: Callable[[Run], bool]
+    switches: Callable[[Mapping[str, Any]], Sequence[Any]]
+
+
+STUDIES = {
+    study.name: study
+    for study in (
+        Study(
+            "ablation_theta",
+            lambda run: run.algo == "vdqn" and run.n is not None,
+            lambda config: [config["algo"]["theta_samples"], config["algo"]["resample"]],
+        ),
+        Study(
+            "ablation_noisynet",
+            lambda run: run.algo == "noisynet" and run.n is not None,
+            lambda config: [config["algo"]["noise"], config["algo"]["theta_samples"]],
+        ),
+        Study(
+            "ablation_timeout",
+            lambda run: run.n is None,
+            lambda config: [config["env"]["bootstrap_on_timeout"]],
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of a panel: a run, what the row is called, and its finished seeds, [S] each."""
+
+    loaded: Loaded
+    label: str
+    final: Floats
+    area: Floats
+
+
+def ablation(selection: Selection, name: str) -> Product | Missing:
+    """Final return and area under the curve for every combination of a study's switches.
+
+    Raises:
+        ConfigError: two runs for one row.
+    """
+    study = STUDIES[name]
+    entries: dict[tuple[str, str], Entry] = {}
+    for loaded in selection.ablation:
+        run = loaded.run
+        if not study.belongs(run):
+            continue
+        key = run.env, row_label(study, run)
+        if key in entries:
+            paths = f"{entries[key].loaded.run.path} and {run.path}"
+            raise ConfigError(f"{run.env} {key[1]}: two runs for one row, {paths}")
+        measured = (measure(run, loaded.episodes) for measure in (final_returns, areas))
+        entries[key] = Entry(loaded, key[1], *measured)
+    shown = [entry for entry in entries.values() if len(entry.final)]
+    if not shown:
+        return Missing(f"finished seeds of experiment={name}")
+    shown.sort(key=lambda e: (env_order(e.loaded.run), _row_order(study, e)))
+    rows = [
+        (e.loaded.run.env, e.label, measure, len(values), *interval(values))
+        for e in shown
+        for measure, values in (("final_return", e.final), ("area", e.area))
+    ]
+    header = ("env", "setting", "measure", "n_seeds", "mean", "low", "high")
+    return Product(
+        ablation_figure(shown), _sentence(shown), header, rows, [e.loaded for e in shown]
+    )
+
+
+def row_label(study: Study, run: Run) -> str:
+    """The settings of a row in words: `per tuple, each step, 0.001`."""
+    switches = [_WORDS.get(value, str(value)) for value in study.switches(run.config)]
+    if run.n is None:
+        return f"{algo_name(run.algo)}, {', '.join(switches)}"
+    return f"{', '.join(switches)}, {constant_rate(run):g}"
+
+
+def ablation_figure(entries: Sequence[Entry]) -> Figure:
+    """A panel per environment, a row per setting; the rows are the same in all panels."""
+    envs = list(dict.fromkeys(e.loaded.run.env for e in entries))
+    labels = list(dict.fromkeys(e.label for e in entries))
+    looks = style.styles({(e.loaded.run.algo, e.loaded.run.algo) for e in entries})
+    n_columns = 2
+    places = [divmod(i, n_columns) for i in range(len(envs))]
+    with style.look():
+        figure, axes = style.grid(places, 0.35 + 0.21 * len(labels), "", "Return")
+        for (_, column), env, ax in zip(places, envs, axes, strict=True):
+            mine = [e for e in entries if e.loaded.run.env == env]
+            for e in mine:
+                _draw(ax, e, len(labels) - 1 - labels.index(e.label), looks[e.loaded.run.algo][0])
+            ax.set_title(env_title(mine[0].loaded.run))
+            ax.set_yticks(range(len(labels)), labels[::-1] if column == 0 else [])
+            ax.set_ylim(-0.6, len(labels) - 0.4)
+            ax.xaxis.set_major_locator(MaxNLocator(nbins=5))
+            ax.tick_params("y", length=0)
+            ax.margins(x=0.05)
+        counts = sorted({len(e.final) for e in entries})
+        seeds = f"{counts[0]}–{counts[-1]}" if len(counts) > 1 else str(counts[0])
+        style.shared_legend(figure, _handles(seeds))
+    return figure
+
+
+def _draw(ax: Axes, entry: Entry, y: float, colour: str) -> None:
+    for values, shift, fill in ((entry.final, 0.14, colour), (entry.area, -0.18, "white")):
+        center, low, high = interval(values)
+        ax.plot(values, [y + shift] * len(values), "|", color=colour, alpha=0.4, markersize=4)
+        ax.plot([low, high], [y + shift] * 2, color=colour, linewidth=1.0)
+        ax.plot(
+            [center], [y + shift], "o" if shift > 0 else "s", color=colour, markersize=4,
+            markerfacecolor=fill, markeredgewidth=0.9,
+        )  # fmt: skip
+
+
+def _handles(seeds: str) -> list[Line2D]:
+    ink = "0.25"
+    return [
+        Line2D([], [], color=ink, marker="o", markersize=4, linewidth=1,
+               label=f"last 100 episodes ({seeds} seeds)"),
+        Line2D([], [], color=ink, marker="s", markersize=4, markerfacecolor="white", linewidth=1,
+               label="all episodes"),
+        Line2D([], [], color=ink, marker="|", linestyle="", alpha=0.5, label="single seeds"),
+    ]  # fmt: skip
+
+
+def _row_order(study: Study, entry: Entry) -> tuple[Any, ...]:
+    run = entry.loaded.run
+    place = list(_WORDS)
+    switches = [
+        (place.index(v), "") if v in place else (len(place), str(v))
+        for v in study.switches(run.config)
+    ]
+    return legend_order(run.algo, run.algo), switches, constant_rate(run) if run.n else 0.0
+
+
+def _sentence(entries: Sequence[Entry]) -> str:
+    parts = []
+    for env in dict.fromkeys(e.loaded.run.env for e in entries):
+        mine = [e for e in entries if e.loaded.run.env == env]
+        best, worst = (f(mine, key=lambda e: float(e.final.mean())) for f in (max, min))
+        parts.append(
+            f"{env}: from {worst.final.mean():.2f} ({worst.label}) "
+            f"to {best.final.mean():.2f} ({best.label})"
+        )
+    return f"Mean return over the last 100 episodes, {'; '.join(parts)}."
