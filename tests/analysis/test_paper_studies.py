@@ -154,6 +154,10 @@ def test_scaling_table_has_a_row_a_seed(scaled):
     assert len(drawing.rows) == 5 * 4 + 4
     values = [row[3] for row in drawing.rows if row[:2] == ("chain-50", "dqn")]
     assert values == [20, "", "", "", ""]
+    shown = [(loaded.run.algo, loaded.run.n) for loaded in drawing.runs]
+    assert shown == [("vdqn", 5), ("vdqn", 50), ("dqn", 5), ("dqn", 50), ("noisynet", 50)]
+    low, high = drawing.figure.axes[1].get_ylim()
+    assert low < 0 and high == 200  # a seed that needs no episode is not cut in half
 
 
 def test_scaling_needs_two_chains(tmp_path):

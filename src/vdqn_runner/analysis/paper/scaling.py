@@ -71,7 +71,8 @@ def scaling(selection: Selection) -> Product | Missing:
         for seed, value in enumerate(d.episodes.tolist())
     ]
     header = ("env", "algo", "rank_of_seed", "solved_episode")
-    used = [loaded for loaded in runs if (loaded.run.algo, loaded.run.n) in _keys(found)]
+    by_key = {(loaded.run.algo, loaded.run.n): loaded for loaded in runs}
+    used = [by_key[need.algo, need.n] for need in found]
     return Product(scaling_figure(found), _sentence(found), header, rows, used)
 
 
@@ -106,7 +107,7 @@ def scaling_figure(found: Sequence[Need]) -> Figure:
         ax.xaxis.set_major_formatter(FixedFormatter([str(n) for n in ns]))
         ax.xaxis.set_minor_locator(NullLocator())
         ax.tick_params("x", labelrotation=45 if len(ns) > 6 else 0)
-        ax.set_ylim(0, limit)
+        ax.set_ylim(-0.03 * limit, limit)  # room for a seed that needs none
         ax.set_xlabel("Number of states $N$")
         ax.set_ylabel("Episodes until solved")
         _style_strip(strip, algos, f"not within {limit} episodes (number of seeds)")
@@ -165,10 +166,6 @@ def _handle(algo: str, look: style.Look, found: Sequence[Need]) -> Line2D:
         [], [], color=look[0], linestyle=look[1], marker=_MARKERS.get(algo, "D"), markersize=4.5,
         markerfacecolor="white", label=f"{algo_name(algo)} ({seeds})",
     )  # fmt: skip
-
-
-def _keys(found: Sequence[Need]) -> set[tuple[str, int | None]]:
-    return {(need.algo, need.n) for need in found}
 
 
 def _sentence(found: Sequence[Need]) -> str:
