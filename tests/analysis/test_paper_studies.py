@@ -1,7 +1,6 @@
 """The studies beside the paper's figures: what is drawn is what the logs say."""
 
 import csv
-import lzma
 import math
 from itertools import product
 
@@ -12,7 +11,7 @@ from run_folders import algo as algo_config
 from run_folders import chain, gym, write_config, write_seed
 
 from vdqn_runner.analysis import style
-from vdqn_runner.analysis.load import find_runs
+from vdqn_runner.analysis.load import find_runs, load_updates
 from vdqn_runner.analysis.paper.ablation import STUDIES, ablation
 from vdqn_runner.analysis.paper.diagnostics import diagnostics
 from vdqn_runner.analysis.paper.entropy_weight import entropy_weight
@@ -20,7 +19,6 @@ from vdqn_runner.analysis.paper.measures import areas, final_returns, interval
 from vdqn_runner.analysis.paper.product import Missing
 from vdqn_runner.analysis.paper.scaling import NEVER, need_of, scaling
 from vdqn_runner.analysis.paper.selection import Loaded, select
-from vdqn_runner.analysis.updates import load_updates
 from vdqn_runner.errors import ConfigError, RunError
 
 NO_VISITS = (0, 0, 0)
@@ -269,19 +267,6 @@ def check_diagnostics(drawing, sigmas):
 
 def test_diagnostics_are_the_means_of_the_logs(learned):
     top, sigmas = learned
-    check_diagnostics(diagnostics(selected(top)), sigmas)
-
-
-def test_diagnostics_of_a_packed_run(learned):
-    """All seeds in one compressed file, in any order of its rows."""
-    top, sigmas = learned
-    for run in find_runs([top]):
-        files = [folder / "updates.csv" for folder in run.seeds.values()]
-        lines = [file.read_bytes().splitlines(keepends=True) for file in files]
-        with lzma.open(run.path / "updates.csv.xz", "wb") as stream:
-            stream.writelines([lines[0][0], *lines[1][1:], *lines[0][1:]])
-        for file in files:
-            file.unlink()
     check_diagnostics(diagnostics(selected(top)), sigmas)
 
 

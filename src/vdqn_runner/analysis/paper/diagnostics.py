@@ -16,10 +16,10 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from vdqn_runner.analysis import style
 from vdqn_runner.analysis.curves import env_order, plot_curves
 from vdqn_runner.analysis.labels import algo_name
+from vdqn_runner.analysis.load import load_updates
 from vdqn_runner.analysis.paper.product import Missing, Product, Row
 from vdqn_runner.analysis.paper.selection import Loaded, Selection
 from vdqn_runner.analysis.paper.training import curve_of, lacking
-from vdqn_runner.analysis.updates import load_updates
 
 ALGOS = ("vdqn", "noisynet")
 QUANTILES = ("q10", "q50", "q90")
