@@ -140,7 +140,7 @@ static inline vec at_most(vec x, float most) {
 }
 
 /* a where x < bound, else b */
-static inline vec below(vec x, float bound, vec a, vec b) {
+static inline vec where_less(vec x, float bound, vec a, vec b) {
 #if VL == 16
     return (vec)_mm512_mask_blend_ps(
         _mm512_cmp_ps_mask((__m512)x, (__m512)all(bound), _CMP_LT_OQ), (__m512)b, (__m512)a);
@@ -222,7 +222,7 @@ static inline logs no_logs(void) { return (logs){all(1.0f), all(0.0f)}; }
 
 /* Add log(x) where mask is 1, not 0; at most 64 times between two calls of `settled`. */
 static inline logs add_logs(logs sum, vec x, vec mask) {
-    x = below(mask, 0.5f, all(1.0f), x);
+    x = where_less(mask, 0.5f, all(1.0f), x);
 #if VL == 16
     sum.exponents += (vec)_mm512_getexp_ps((__m512)x);
     sum.product *= (vec)_mm512_getmant_ps((__m512)x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src);
@@ -255,7 +255,7 @@ static inline logs softplus(vec rho, vec mask, float *variance, float *slope, lo
     vec z = exp_(at_most(rho, 0.0f) - at_least(rho, 0.0f));
     vec sigma = at_least(log1p_(z) + at_least(rho, 0.0f), 1e-30f);
     store(variance, sigma * sigma);
-    store(slope, mask * below(rho, 0.0f, z, all(1.0f)) * inverse(z * sigma + sigma));
+    store(slope, mask * where_less(rho, 0.0f, z, all(1.0f)) * inverse(z * sigma + sigma));
     return add_logs(sum, sigma, mask);
 }
 
