@@ -58,8 +58,10 @@ def serve(rows: Tensor) -> bool:
     return rows.device.type == "cpu" and available()
 
 
-def engine() -> str:
-    """Return ``compiled`` or ``torch``: which form of the kernels decides the bits of a log."""
+def engine(device: str = "cpu") -> str:
+    """Return ``compiled``, ``torch`` or a device: what decides the bits of a log."""
+    if device != "cpu":
+        return device
     return "compiled" if available() else "torch"
 
 

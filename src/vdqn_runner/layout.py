@@ -36,7 +36,8 @@ class Layout:
     column.
     """
 
-    def __init__(self, sizes: Sequence[int]) -> None:
+    def __init__(self, sizes: Sequence[int], device: str = "cpu") -> None:
+        """``device`` is where ``mask`` is to lie."""
         self.sizes = tuple(sizes)
         self.weight_at: list[int] = []
         self.bias_at: list[int] = []
@@ -50,7 +51,7 @@ class Layout:
         starts = [at for pair in zip(self.weight_at, self.bias_at, strict=True) for at in pair]
         self._blocks = [b - a for a, b in zip(starts, [*starts[1:], self.length], strict=True)]
         self.net = Net(self.sizes, self.weight_at, self.bias_at, self.length)
-        self.mask = self._mask()
+        self.mask = self._mask().to(device)
 
     @property
     def shapes(self) -> list[tuple[int, int]]:
@@ -83,7 +84,7 @@ class Layout:
         ``layer1.weight`` [in, out], ``layer1.bias`` [out] and so on, from ``row`` [P].
         """
         parameters = {}
-        for number, layer in enumerate(self.layers(row.detach().reshape(1, -1)), start=1):
+        for number, layer in enumerate(self.layers(row.detach().cpu().reshape(1, -1)), start=1):
             parameters[f"layer{number}.weight"] = layer.weight[0].clone()
             parameters[f"layer{number}.bias"] = layer.bias[0, 0].clone()
         return parameters

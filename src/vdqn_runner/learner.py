@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.optim.adam import adam
 
 from vdqn_runner.config import OptimizerConfig
+from vdqn_runner.nets import row_sums
 
 
 class Learner:
@@ -23,8 +24,12 @@ class Learner:
         gradient_norms: Euclidean norm of each seed's last gradient, float64 [S]; nan before.
     """
 
-    def __init__(self, rows: Mapping[str, Tensor], optimizer: OptimizerConfig) -> None:
+    def __init__(
+        self, rows: Mapping[str, Tensor], optimizer: OptimizerConfig, device: str = "cpu"
+    ) -> None:
+        """Start from copies of ``rows`` on ``device``."""
         self.optimizer = optimizer
+        rows = {name: row.to(device) for name, row in rows.items()}
         self.online = {name: row.clone().requires_grad_() for name, row in rows.items()}
         self.target = {name: row.clone() for name, row in rows.items()}
         self.moment1 = {name: torch.zeros_like(row) for name, row in rows.items()}
@@ -41,10 +46,23 @@ class Learner:
         squares = np.zeros(len(lr))
         with torch.no_grad():
             for name, gradient in zip(self.online, gradients, strict=True):
-                squares += [float(g.square().sum(dtype=torch.float64)) for g in gradient]
-                for row, rate in enumerate(lr.tolist()):
-                    self._adam(name, row, gradient[row], rate)
+                squares += row_sums(gradient.square()).numpy(force=True)
+                if gradient.device.type == "cpu":
+                    for row, rate in enumerate(lr.tolist()):
+                        self._adam(name, row, gradient[row], rate)
+                else:
+                    self._adam_of_all(name, gradient, lr)
         self.gradient_norms = np.sqrt(squares)
+
+    def _adam_of_all(self, name: str, gradient: Tensor, lr: np.ndarray) -> None:
+        """Take the step of all seeds at once, in a few kernels however many they are."""
+        beta1, beta2 = self.optimizer.beta1, self.optimizer.beta2
+        first = self.moment1[name].lerp_(gradient, 1.0 - beta1)
+        second = self.moment2[name].mul_(beta2).addcmul_(gradient, gradient, value=1.0 - beta2)
+        step = torch.from_numpy(lr / (1.0 - beta1**self.updates)).to(gradient)
+        scale = (1.0 - beta2**self.updates) ** 0.5
+        denominator = second.sqrt().div_(scale).add_(self.optimizer.eps)
+        self.online[name].sub_(step.unsqueeze(1) * first / denominator)
 
     def _adam(self, name: str, row: int, gradient: Tensor, lr: float) -> None:
         adam(
@@ -53,7 +71,7 @@ class Learner:
             [self.moment1[name][row]],
             [self.moment2[name][row]],
             [],
-            [torch.tensor(float(self.updates - 1), device=gradient.device)],
+            [torch.tensor(float(self.updates - 1))],
             fused=True,
             amsgrad=False,
             beta1=self.optimizer.beta1,
@@ -72,7 +90,7 @@ class Learner:
 
     def select(self, rows: np.ndarray) -> None:
         """Keep only these seeds, in this order."""
-        index = torch.from_numpy(rows)
+        index = torch.from_numpy(rows).to(next(iter(self.target.values())).device)
         self.online = {k: v.detach()[index].requires_grad_() for k, v in self.online.items()}
         self.target = {k: v[index] for k, v in self.target.items()}
         self.moment1 = {k: v[index] for k, v in self.moment1.items()}
@@ -82,7 +100,7 @@ class Learner:
     def state(self, row: int) -> dict[str, Any]:
         """Return what is to be kept of one seed."""
         tensors = {
-            group: {name: rows[row].detach().clone() for name, rows in named.items()}
+            group: {name: rows[row].detach().cpu().clone() for name, rows in named.items()}
             for group, named in self._groups().items()
         }
         norm = float(self.gradient_norms[row])
@@ -94,7 +112,7 @@ class Learner:
             for row, state in enumerate(states):
                 for group, named in self._groups().items():
                     for name, rows in named.items():
-                        rows[row] = state[group][name]
+                        rows[row].copy_(state[group][name])
                 self.gradient_norms[row] = state["gradient_norm"]
         self.updates = states[0]["updates"]
 

@@ -77,10 +77,16 @@ def entropy(sigma: Tensor, layout: Layout) -> Tensor:
 
     The constant left out is ``n_parameters / 2 * log(2 pi e)``; padding does not count.
     """
-    mask = layout.mask.to(sigma.device)
-    terms = torch.log(sigma + (1.0 - mask)) * mask
+    mask = layout.mask
+    return row_sums(torch.log(sigma + (1.0 - mask)) * mask).to(torch.float32)
+
+
+def row_sums(values: Tensor) -> Tensor:
+    """Return the sum of each row of ``values`` [S, P], float64 [S]."""
+    if values.device.type != "cpu":
+        return values.sum(dim=1, dtype=torch.float64)
     # Row by row: one sum over all rows is cut differently for other S and other thread counts.
-    return torch.stack([row.sum(dtype=torch.float64) for row in terms]).to(torch.float32)
+    return torch.stack([row.sum(dtype=torch.float64) for row in values])
 
 
 def mlp_values(rows: Tensor, layout: Layout, x: Tensor) -> Tensor:

@@ -50,22 +50,28 @@ def _raw(lanes: np.ndarray, count: int) -> np.ndarray:
 class NormalStreams:
     """S streams of standard normals, each made of LANES interleaved SFC64 generators."""
 
-    def __init__(self, lanes: np.ndarray) -> None:
-        """``lanes``: ``[S, LANES, 4]`` uint64 generator states, advanced in place."""
+    def __init__(self, lanes: np.ndarray, device: str = "cpu") -> None:
+        """Draw on the processor, for use on ``device``.
+
+        ``lanes``: ``[S, LANES, 4]`` uint64 generator states, advanced in place.
+        """
         self.lanes = np.ascontiguousarray(lanes)
+        self._device = device
 
     @classmethod
-    def of(cls, seeds: Sequence[int], purpose: Purpose, *index: int) -> "NormalStreams":
+    def of(
+        cls, seeds: Sequence[int], purpose: Purpose, *index: int, device: str = "cpu"
+    ) -> "NormalStreams":
         """Return the streams named by these seeds and this purpose."""
-        return cls(np.stack([_lane_states(seed, purpose, *index) for seed in seeds]))
+        return cls(np.stack([_lane_states(seed, purpose, *index) for seed in seeds]), device)
 
     def draw(self, count: int) -> Tensor:
         """Return ``[S, n]`` float32 normals, ``n`` >= ``count`` rounded up to whole vectors."""
         n = -(-count // 64) * 64
         if kernels.available():
-            return kernels.normals(self.lanes, n)
+            return kernels.normals(self.lanes, n).to(self._device)
         raw = np.stack([_raw(lanes, n // 2) for lanes in self.lanes])
-        return box_muller(torch.from_numpy(raw.view(np.int32)))
+        return box_muller(torch.from_numpy(raw.view(np.int32))).to(self._device)
 
     def select(self, rows: np.ndarray) -> None:
         """Keep only these seeds, in this order."""
@@ -108,7 +114,7 @@ class NormalBlocks:
         self._streams.select(rows)
         self._begin = [self._begin[row] for row in rows]
         if self._used:
-            self._block = self._block[torch.from_numpy(rows)]
+            self._block = self._block[torch.from_numpy(rows).to(self._block.device)]
 
     def state(self, row: int) -> dict[str, Any]:
         """Return what is to be kept of one seed's stream."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vdqn_runner.config import RunConfig, identity, identity_mapping
+from vdqn_runner.devices import check_device
 from vdqn_runner.envs import make_envs
 from vdqn_runner.progress import Progress
 from vdqn_runner.runs.finished import is_done
@@ -28,15 +29,19 @@ def execute(config: RunConfig) -> Path:
     ``if __name__ == "__main__":``.
 
     Raises:
+        ConfigError: The device is not there.
         RunError: The run could not go on; what is written stays.
         Interrupted: A signal came; a checkpoint has been written.
     """
+    check_device(config.device)
     envs = make_envs(config.env, [config.seed])
     envs.close()
     run = run_path(config, envs.spec.label, identity(config))
     create_run(run, identity_mapping(config))
     todo = [seed for seed in config.seeds if not is_done(run, config, seed)]
-    n_workers = worker_count(config.workers, config.threads, len(todo), place())
+    # A GPU takes all seeds at once.
+    wanted = 1 if config.workers == "auto" and config.device != "cpu" else config.workers
+    n_workers = worker_count(wanted, config.threads, len(todo), place())
     if not config.quiet:
         by = f" in {n_workers} processes" if n_workers > 1 else ""
         print(f"{run}: {len(todo)} of {config.n_seeds} seeds to train{by}", file=sys.stderr)

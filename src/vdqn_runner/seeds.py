@@ -52,7 +52,7 @@ def train_seeds(
     # Moments of weights that see no gradient decay into denormal numbers, which are slow.
     torch.set_flush_denormal(True)
     _warn_of_other_kernels(config, run)
-    origin = {**origin, "versions": {**origin["versions"], "kernels": engine()}}
+    origin = {**origin, "versions": {**origin["versions"], "kernels": engine(config.device)}}
     with ExitStack() as stack:
         runs = []
         for seed in seeds:
@@ -96,13 +96,13 @@ def _warn_of_other_kernels(config: RunConfig, run: Path) -> None:
     for seed in config.seeds:
         status = read_status(seed_path(run, seed))
         used = status.versions.get("kernels") if status and status.state == "done" else None
-        if used not in (None, engine()):
+        if used not in (None, engine(config.device)):
             _log.warning(
                 "%s: finished seeds were trained with %s kernels, these will be with %s ones: "
                 "the same statistically, not bit for bit",
                 run,
                 used,
-                engine(),
+                engine(config.device),
             )
             return
 

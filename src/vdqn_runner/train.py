@@ -42,8 +42,10 @@ class Lockstep:
         self.seeds = list(seeds)
         self.envs = make_envs(config.env, seeds)
         spec = self.envs.spec
-        self._layout = Layout([spec.obs_dim, *config.algo.network.hidden, spec.n_actions])
-        self.algo = make_algorithm(config.algo, Context(seeds, self._layout))
+        sizes = [spec.obs_dim, *config.algo.network.hidden, spec.n_actions]
+        self._device = config.device
+        self._layout = Layout(sizes, config.device)
+        self.algo = make_algorithm(config.algo, Context(seeds, self._layout, config.device))
         self.replay = UniformReplay(len(seeds), spec, config.algo.replay.capacity, config.episodes)
         self._picks = UniformBlocks(seeds, Purpose.REPLAY, config.algo.batch_size)
         # Of a transition that something follows, and of one that nothing does.
@@ -77,7 +79,7 @@ class Lockstep:
 
     def advance(self) -> np.ndarray:
         """Take one environment step in every seed; return which episodes ended, bool [S]."""
-        obs = inputs(self.envs.observe()[:, None])
+        obs = self._inputs(self.envs.observe()[:, None])
         actions = self.algo.act(obs, self.clock)
         result = self.envs.step(actions)
         self.step += 1
@@ -107,14 +109,18 @@ class Lockstep:
 
     def _batch(self, drawn: Transitions) -> Batch:
         scale = self.config.algo.reward_scale
+        discount = self._discounts[drawn.terminal.view(np.int8)]
         reward = drawn.reward if scale == 1.0 else drawn.reward * np.float32(scale)
         return Batch(
-            obs=inputs(drawn.obs),
-            action=torch.from_numpy(drawn.action.astype(np.int64)),
-            reward=torch.from_numpy(reward),
-            discount=torch.from_numpy(self._discounts[drawn.terminal.view(np.int8)]),
-            next_obs=inputs(drawn.next_obs),
+            obs=self._inputs(drawn.obs),
+            action=torch.from_numpy(drawn.action.astype(np.int64)).to(self._device),
+            reward=torch.from_numpy(reward).to(self._device),
+            discount=torch.from_numpy(discount).to(self._device),
+            next_obs=self._inputs(drawn.next_obs),
         )
+
+    def _inputs(self, stored: np.ndarray) -> Tensor:
+        return inputs(stored).to(self._device)
 
     def episode_figures(self, row: int) -> dict[str, Any]:
         """Return the episodes.csv row of the episode that this seed has just finished."""
@@ -157,7 +163,7 @@ class Lockstep:
         """Return the evaluations.csv rows of a seed as it stands now."""
         done = {"seed": self.seeds[row], "episode": int(self.episodes[row]), "step": self.step}
         trials = self.config.evaluate.episodes
-        return evaluate(self.algo, row, self.envs, inputs, trials, done)
+        return evaluate(self.algo, row, self.envs, self._inputs, trials, done)
 
     def begin_log_row(self, row: int) -> None:
         """Forget the sums of a seed whose updates.csv row is written."""

@@ -48,6 +48,22 @@ def test_steps_are_adams(optimizer):
             )
 
 
+def test_steps_of_all_seeds_at_once_are_the_same():
+    """The form for a GPU, on the processor."""
+    lr = np.array([0.1, 0.0, 0.01])
+    learner, at_once = trained(3, [lr] * 6), Learner(rows(3), OptimizerConfig())
+    for _ in range(6):
+        gradients = torch.autograd.grad(
+            loss(at_once.online, CENTRES[:3]).sum(), list(at_once.online.values())
+        )
+        at_once.updates += 1
+        with torch.no_grad():
+            for name, gradient in zip(at_once.online, gradients, strict=True):
+                at_once._adam_of_all(name, gradient, lr)
+    for name, row in learner.online.items():
+        torch.testing.assert_close(at_once.online[name], row, rtol=1e-4, atol=1e-5)
+
+
 def test_first_step_by_hand():
     """Step 1 of Adam moves each parameter by lr * g / (|g| + eps)."""
     learner = trained(2, [0.1], optimizer=OptimizerConfig(eps=0.5))

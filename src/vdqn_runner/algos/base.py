@@ -22,10 +22,12 @@ class Context:
     Attributes:
         seeds: The S seeds that train in lockstep.
         layout: The Q-network; ``layout.sizes`` starts with the observation and ends with A.
+        device: Where the networks live, in torch's words.
     """
 
     seeds: Sequence[int]
     layout: Layout
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,13 @@ def q_of_action(q: Tensor, action: Tensor) -> Tensor:
     return torch.gather(q, 2, action.unsqueeze(2)).squeeze(2)
 
 
-def greedy(q: Tensor) -> Tensor:
+def greedy(q: Tensor) -> np.ndarray:
     """Return ``[S]``: the first best action of ``q`` [S, 1, A]."""
-    return q[:, 0].argmax(dim=1)
+    actions: np.ndarray = q[:, 0].argmax(dim=1).numpy(force=True)
+    return actions
 
 
 def greedy_in_trials(q: Tensor) -> np.ndarray:
     """Return ``[T]``: the first best action of each of T trials of one seed, ``q`` [1, T, A]."""
-    actions: np.ndarray = q[0].argmax(dim=1).numpy()
+    actions: np.ndarray = q[0].argmax(dim=1).numpy(force=True)
     return actions

@@ -32,7 +32,7 @@ class DQN:
         theta = uniform_rows(
             context.layout, context.seeds, lambda n_in: n_in**-0.5, lambda n_in: n_in**-0.5
         )
-        self.learner = Learner({"theta": theta}, config.optimizer)
+        self.learner = Learner({"theta": theta}, config.optimizer, context.device)
         self._acting = UniformBlocks(context.seeds, Purpose.ACTING, width=2)
         self._bind()
 
@@ -42,7 +42,7 @@ class DQN:
         chance, pick = self._acting.draw().T
         explore = chance < value_at(self._config.epsilon, clock.step, clock.episodes)
         anything = (pick * self._layout.sizes[-1]).astype(np.int64)
-        return np.where(explore, anything, greedy(q).numpy())
+        return np.where(explore, anything, greedy(q))
 
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """Paper eq. (3): the mean over the minibatch of (Q_theta(s_j, a_j) - d_j)^2, or Huber."""

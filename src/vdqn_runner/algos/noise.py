@@ -120,7 +120,7 @@ class ThetaEachStep:
 
     def __init__(self, context: Context, shape: NoiseShape) -> None:
         self._shape = shape
-        streams = NormalStreams.of(context.seeds, Purpose.ACTING)
+        streams = NormalStreams.of(context.seeds, Purpose.ACTING, device=context.device)
         self._blocks = NormalBlocks(streams, shape.count_of_step(context.layout))
 
     def begin_episodes(  # noqa: D102
@@ -150,14 +150,18 @@ class ThetaEachEpisode:
     def __init__(self, context: Context, shape: NoiseShape) -> None:
         self._layout, self._shape = context.layout, shape
         self._seeds = list(context.seeds)
-        self._theta = torch.zeros(len(self._seeds), self._layout.length)
+        self._device = context.device
+        self._theta = torch.zeros(len(self._seeds), self._layout.length, device=context.device)
 
     def begin_episodes(  # noqa: D102
         self, rows: np.ndarray, clock: Clock, gaussian: Gaussian
     ) -> None:
         count = self._shape.count(self._layout)
         for row in rows:
-            stream = NormalStreams.of([self._seeds[row]], Purpose.ACTING, int(clock.episodes[row]))
+            episode = int(clock.episodes[row])
+            stream = NormalStreams.of(
+                [self._seeds[row]], Purpose.ACTING, episode, device=self._device
+            )
             eps = self._shape.rows(self._layout, stream.draw(count))
             self._theta[row] = gaussian.mu[row] + gaussian.sigma[row] * eps[0]
 
@@ -166,14 +170,14 @@ class ThetaEachEpisode:
 
     def select(self, rows: np.ndarray) -> None:  # noqa: D102
         self._seeds = [self._seeds[row] for row in rows]
-        self._theta = self._theta[torch.from_numpy(rows)]
+        self._theta = self._theta[torch.from_numpy(rows).to(self._device)]
 
     def state(self, row: int) -> dict[str, Any]:  # noqa: D102
-        return {"theta": self._theta[row].clone()}
+        return {"theta": self._theta[row].cpu().clone()}
 
     def load(self, states: list[Mapping[str, Any]]) -> None:  # noqa: D102
         for row, state in enumerate(states):
-            self._theta[row] = state["theta"]
+            self._theta[row].copy_(state["theta"])
 
 
 class Noise:
@@ -187,8 +191,8 @@ class Noise:
             if resample == "step"
             else ThetaEachEpisode(context, shape)
         )
-        self.update = NormalStreams.of(context.seeds, Purpose.UPDATE_NOISE)
-        self.target = NormalStreams.of(context.seeds, Purpose.TARGET_NOISE)
+        self.update = NormalStreams.of(context.seeds, Purpose.UPDATE_NOISE, device=context.device)
+        self.target = NormalStreams.of(context.seeds, Purpose.TARGET_NOISE, device=context.device)
 
     def select(self, rows: np.ndarray) -> None:
         """Keep only these seeds, in this order."""

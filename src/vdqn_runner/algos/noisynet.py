@@ -41,13 +41,13 @@ class NoisyNet:
             mu = uniform_rows(layout, seeds, lambda n_in: n_in**-0.5, lambda n_in: n_in**-0.5)
             sigma = rows_by_fan_in(layout, len(seeds), lambda n_in: config.sigma_init / n_in**0.5)
             self._shape = Factorised()
-        self.learner = Learner({"mu": mu, "sigma": sigma}, config.optimizer)
+        self.learner = Learner({"mu": mu, "sigma": sigma}, config.optimizer, context.device)
         self._noise = Noise(context, self._shape, config.resample)
         self._bind()
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """a_t = argmax_a Q_theta(s_t, a) for a freshly drawn theta."""
-        return greedy(self._noise.acting.q(self._gaussian, obs)).numpy()
+        return greedy(self._noise.acting.q(self._gaussian, obs))
 
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """The mean over the minibatch of (Q_theta(s_j, a_j) - d_j)^2; theta, theta^- drawn anew."""

@@ -15,7 +15,7 @@ def sigma_figures(layout: Layout, sigma: Tensor) -> dict[str, float]:
     """
     by_layer = [
         np.abs(np.concatenate([layer.weight.numpy().ravel(), layer.bias.numpy().ravel()]))
-        for layer in layout.layers(sigma.detach().reshape(1, -1))
+        for layer in layout.layers(sigma.detach().cpu().reshape(1, -1))
     ]
     whole = np.concatenate(by_layer)
     figures = {

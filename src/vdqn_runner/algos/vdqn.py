@@ -46,13 +46,13 @@ class VDQN:
         mu = uniform_rows(layout, seeds, lambda n_in: (3.0 / n_in) ** 0.5, lambda n_in: 0.0)
         rho_init = softplus_inverse(config.sigma_init)
         rho = rows_by_fan_in(layout, len(seeds), lambda n_in: rho_init)
-        self.learner = Learner({"mu": mu, "rho": rho}, config.optimizer)
+        self.learner = Learner({"mu": mu, "rho": rho}, config.optimizer, context.device)
         self._noise = Noise(context, Independent(), config.resample)
         self._bind()
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """Lines 6 and 7: sample theta ~ q_phi, then a_t = argmax_a Q_theta(s_t, a)."""
-        return greedy(self._noise.acting.q(self._gaussian, obs)).numpy()
+        return greedy(self._noise.acting.q(self._gaussian, obs))
 
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """Lines 9 to 11: the KL divergence of paper eq. (7) for one minibatch.

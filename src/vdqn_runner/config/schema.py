@@ -185,7 +185,7 @@ class RunConfig(Settings):
     )
     n_seeds: Count = Field(5, description="how many seeds train in lockstep, counted from `seed`")
     episodes: Count = Field(description="episodes of each seed: 2000 on the chain, 1000 elsewhere")
-    device: Literal["cpu"] = Field("cpu", description="where the networks live")
+    device: Literal["cpu", "cuda"] = Field("cpu", description="where the networks live")
     workers: Literal["auto"] | Count = Field(
         "auto",
         description="processes among which the seeds are dealt; auto is as many as there are "

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from vdqn_runner.errors import RunError
-from vdqn_runner.kernels import engine
 from vdqn_runner.runs.atomic import temporary_path
 from vdqn_runner.runs.checkpoint import load_checkpoint, save_checkpoint, save_policy
 from vdqn_runner.runs.csvlog import Cell, CsvLog
@@ -52,11 +51,12 @@ class SeedRun:
         payload = load_checkpoint(self.folder)
         if payload is None:
             return None
-        if payload["engine"] != engine():
+        engine = self._status.versions["kernels"]
+        if payload["engine"] != engine:
             raise RunError(
                 f"{self.folder}: its checkpoint was made with {payload['engine']} kernels and this "
-                f"process has {engine()} ones, which give other bits; go on where there is a C "
-                "compiler or not as before, or remove the folder to start again"
+                f"process has {engine} ones, which give other bits; go on with the device and "
+                "C compiler that there were before, or remove the folder to start again"
             )
         self._offsets = payload["offsets"]
         self._status = dataclasses.replace(self._status, **payload["counts"])
@@ -113,7 +113,8 @@ class SeedRun:
             "steps": steps,
             "updates": updates,
         }
-        payload = {"state": state, "offsets": offsets, "counts": counts, "engine": engine()}
+        engine = self._status.versions["kernels"]
+        payload = {"state": state, "offsets": offsets, "counts": counts, "engine": engine}
         save_checkpoint(self.folder, payload)
         self._write_status(**counts)
 
