@@ -277,7 +277,7 @@ def test_a_run_by_both_forms_of_the_kernels_is_remarked(tmp_path, monkeypatch, c
     run(tmp_path, n_seeds=2, algo="dqn", episodes=3)
     assert not caplog.records
     other = {"compiled": "torch", "torch": "compiled"}[kernels.engine()]
-    monkeypatch.setattr("vdqn_runner.seeds.engine", lambda: other)
+    monkeypatch.setattr("vdqn_runner.seeds.engine", lambda device: other)
     run(tmp_path, n_seeds=3, algo="dqn", episodes=3)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "not bit for bit" in caplog.text
