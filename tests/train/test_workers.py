@@ -151,7 +151,7 @@ def test_what_workers_log_and_warn_of_is_shown_as_if_by_one(tmp_path, monkeypatc
     """Each speaks at each episode; Python shows a warning of one line of code once."""
     monkeypatch.setenv("WALK", "speak")
     with pytest.warns(UserWarning, match="the path is wet") as warned:
-        run(tmp_path, **SHORT | {"workers": 2, "n_seeds": 2})
+        run(tmp_path, **SHORT | {"workers": 2, "n_seeds": 2, "evaluate": {"every": 0}})
     assert len(warned) == 1
     assert [record.getMessage() for record in caplog.records] == ["the walker is tired"] * 20
     assert {(record.name, record.levelname) for record in caplog.records} == {("walk", "WARNING")}
@@ -217,7 +217,7 @@ def test_ctrl_c_reaches_the_whole_group_and_costs_nothing(tmp_path, undisturbed)
     found = states(folder)
     assert all(state == "running" and 0 < steps < 200 for state, steps in found.values())
     # Each log is as long as its status says: the signal, not the last checkpoint before, cut it.
-    for seed, (episodes, _) in logs(folder).items():
+    for seed, (episodes, *_) in logs(folder).items():
         assert len(episodes.splitlines()) == 1 + found[seed][1] // 10
     assert logs(run(tmp_path, **SHORT)) == undisturbed
 
