@@ -30,7 +30,7 @@ test: $(STAMP) ## check style and types, run the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 figures: $(STAMP) ## train what the paper's figures lack (hours from nothing), draw them
 	$(BIN)/vdqn-run experiment=fig2
