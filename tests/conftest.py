@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 from hypothesis import settings
 
@@ -19,3 +21,10 @@ def engine(request):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(kernels, "available", lambda: False)
             yield request.param
+
+
+@pytest.fixture(autouse=True)
+def ordinary_arithmetic():
+    """Training flushes denormal numbers to zero, for the whole process: undo that."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_flush_denormal(False)

@@ -24,6 +24,8 @@ def test_purposes_keep_their_numbers():
         "REPLAY": 3,
         "UPDATE_NOISE": 4,
         "TARGET_NOISE": 5,
+        "EVALUATION": 6,
+        "EVALUATION_NOISE": 7,
     }
 
 
