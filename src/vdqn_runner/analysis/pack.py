@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from vdqn_runner.analysis.answer import answer
 from vdqn_runner.analysis.load import (
     TABLES,
     Run,
@@ -28,16 +29,7 @@ _LEVELS = 4  # name, environment, algorithm, hash
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request."""
     arguments = _parser().parse_args(argv)
-    try:
-        for folder in pack(arguments.runs, arguments.output):
-            print(folder)
-    except ConfigError as error:
-        print(f"vdqn-pack: {error}", file=sys.stderr)
-        return 2
-    except (RunError, OSError) as error:
-        print(f"vdqn-pack: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return answer("vdqn-pack", lambda: pack(arguments.runs, arguments.output))
 
 
 def pack(paths: Sequence[Path], output: Path) -> Iterator[Path]:

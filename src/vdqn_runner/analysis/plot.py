@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.analysis.answer import answer, output_folder
+from vdqn_runner.errors import ConfigError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,17 +29,12 @@ _BOOTSTRAP_SEED = 0
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request."""
     arguments = _parser().parse_args(argv)
-    try:
+
+    def work() -> Iterator[Path]:
         formats = _formats(arguments.format)
-        for file in plot(arguments.runs, arguments.output, formats, arguments.iqm):
-            print(file)
-    except ConfigError as error:
-        print(f"vdqn-plot: {error}", file=sys.stderr)
-        return 2
-    except (RunError, OSError) as error:
-        print(f"vdqn-plot: {error}", file=sys.stderr)
-        return 1
-    return 0
+        return plot(arguments.runs, arguments.output, formats, arguments.iqm)
+
+    return answer("vdqn-plot", work)
 
 
 def plot(
@@ -87,7 +83,7 @@ def plot(
         raise ConfigError(f"{shown}: no run has an iteration (10 episodes) to show yet")
 
     name = "iqm" if use_iqm else "mean"
-    _make_folder(output)
+    output_folder(output)
     yield from _write(
         curves_figure(curves, "Return (IQM)" if use_iqm else "Return"),
         output / "training_curves",
@@ -141,13 +137,6 @@ def _formats(text: str) -> list[str]:
                 f"--format {text}: {name!r} is not one of {', '.join(_FORMATS)}{hint}"
             )
     return formats
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"--output {folder}: cannot be made: {error.strerror}") from error
 
 
 def _write(figure: Figure, stem: Path, formats: Sequence[str]) -> Iterator[Path]:

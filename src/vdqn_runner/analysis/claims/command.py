@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.analysis.answer import answer, output_folder
+from vdqn_runner.errors import ConfigError
 
 # The same runs give the same intervals.
 _BOOTSTRAP_SEED = 0
@@ -20,19 +21,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     A claim that is not reproduced is an answer, not a failure.
     """
     arguments = _parser().parse_args(argv)
-    try:
-        claims(arguments.runs, arguments.output, arguments.seeds)
-    except ConfigError as error:
-        print(f"vdqn-claims: {error}", file=sys.stderr)
-        return 2
-    except (RunError, OSError) as error:
-        print(f"vdqn-claims: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return answer("vdqn-claims", lambda: claims(arguments.runs, arguments.output, arguments.seeds))
 
 
-def claims(paths: Sequence[Path], output: Path | None, n_seeds: int = _SEEDS) -> None:
-    """Print the verdicts over all paper runs at or below the paths; write the files if asked.
+def claims(
+    paths: Sequence[Path], output: Path | None, n_seeds: int = _SEEDS
+) -> Iterator[str | Path]:
+    """Yield the verdicts over all paper runs at or below the paths, line by line, and the files.
 
     Args:
         paths: folders.
@@ -64,14 +59,13 @@ def claims(paths: Sequence[Path], output: Path | None, n_seeds: int = _SEEDS) ->
             f"{shown}: no run named {NAME} (runs/{NAME}/<env>/<algo>/<hash>), only {names}"
         )
     if output is not None:
-        _make_folder(output)
+        output_folder(output)
     results = check_claims(runs, np.random.default_rng(_BOOTSTRAP_SEED), n_seeds)
-    for line in table(results):
-        print(line)
+    yield from table(results)
     if output is not None:
         for name, content in (("claims.csv", as_csv(results)), ("claims.md", as_markdown(results))):
             write_atomic(output / name, [content])
-            print(output / name)
+            yield output / name
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -92,13 +86,6 @@ def _parser() -> argparse.ArgumentParser:
         help=f"fewest seeds a run must have for a claim to be tested (default: {_SEEDS})",
     )  # fmt: skip
     return parser
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"--output {folder}: cannot be made: {error.strerror}") from error
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.analysis.answer import answer, output_folder
 
 if TYPE_CHECKING:
     from vdqn_runner.analysis.paper.product import Product
@@ -22,16 +22,7 @@ PAGE = "index.html"
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request."""
     arguments = _parser().parse_args(argv)
-    try:
-        for file in make(arguments.runs, arguments.output, arguments.sigma_n):
-            print(file)
-    except ConfigError as error:
-        print(f"vdqn-figures: {error}", file=sys.stderr)
-        return 2
-    except (RunError, OSError) as error:
-        print(f"vdqn-figures: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return answer("vdqn-figures", lambda: make(arguments.runs, arguments.output, arguments.sigma_n))
 
 
 def make(paths: Sequence[Path], output: Path, sigma_n: int = 50) -> Iterator[Path]:
@@ -60,10 +51,7 @@ def make(paths: Sequence[Path], output: Path, sigma_n: int = 50) -> Iterator[Pat
     from vdqn_runner.analysis.paper.specs import specs
 
     selection = select(runs)
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"--output {output}: cannot be made: {error.strerror}") from error
+    output_folder(output)
     command = f"vdqn-figures {shlex.join(map(str, paths))} -o {shlex.quote(str(output))}"
     entries, skipped, noted = [], [], set()
     for spec in specs(f"chain-{sigma_n}"):

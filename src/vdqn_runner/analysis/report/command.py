@@ -8,22 +8,15 @@ from collections.abc import Sequence
 from importlib import util
 from pathlib import Path
 
+from vdqn_runner.analysis.answer import answer
 from vdqn_runner.analysis.load import find_runs
-from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.errors import ConfigError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request."""
     arguments = _parser().parse_args(argv)
-    try:
-        print(report(arguments.runs, arguments.output))
-    except ConfigError as error:
-        print(f"vdqn-report: {error}", file=sys.stderr)
-        return 2
-    except (RunError, OSError) as error:
-        print(f"vdqn-report: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return answer("vdqn-report", lambda: [report(arguments.runs, arguments.output)])
 
 
 def report(paths: Sequence[Path], output: Path) -> Path:
