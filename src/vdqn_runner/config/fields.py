@@ -19,7 +19,7 @@ TEXTS = {
     "workers": "auto or a whole number from 1 up",
     "out": "a folder path without '..'",
     "env.id": "the id of a registered gymnasium environment, like LunarLander-v3",
-    "algo.network.hidden": "a list of whole numbers from 1 up, like [100,100]",
+    "algo.network.hidden": "a list of 1 to 32 whole numbers from 1 up, like [100,100]",
     ".points": "a list of [time, value] with whole times from 0 up that rise",
 }
 
