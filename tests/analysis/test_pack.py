@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import io
 import lzma
 import math
 import shutil
@@ -26,6 +27,7 @@ from vdqn_runner.analysis.load import (
     load_updates,
     unfinished,
 )
+from vdqn_runner.analysis.packed import seeds_table
 from vdqn_runner.errors import RunError
 from vdqn_runner.runs.csvlog import CsvLog
 from vdqn_runner.runs.status import Status, write_status
@@ -321,6 +323,21 @@ def test_damaged_packed_runs_are_named(raw, tmp_path):
     (folder / "seed-00009").mkdir()
     with pytest.raises(RunError, match=r"both seed-\* folders and seeds\.csv"):
         find_runs([folder])
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("vdqn-run env.n=5 out=/home/me/runs seed=3", "vdqn-run env.n=5 seed=3"),
+        ("vdqn-run 'out=/home/my runs' seed=3", "vdqn-run seed=3"),
+        ("vdqn-run -m seed=1,2 'hydra.sweep.dir='\"'\"'/home/x'\"'\"''", "vdqn-run -m seed=1,2"),
+        ("vdqn-run name=about=out", "vdqn-run name=about=out"),
+    ],
+)
+def test_commands_keep_no_folder_of_this_machine(written, kept):
+    table = seeds_table({3: dataclasses.replace(STATUS, seed=3, command=written)})
+    (row,) = csv.DictReader(io.StringIO(table.decode()))
+    assert row["command"] == kept
 
 
 def test_the_command_never_imports_torch(raw, tmp_path):

@@ -16,6 +16,7 @@ import dataclasses
 import io
 import json
 import lzma
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -83,11 +84,17 @@ def read_seeds(folder: Path) -> dict[int, Status | None]:
     return dict(sorted(found.items()))
 
 
+# Parts of a command that say where the results lay, on a machine that readers do not have; the
+# second is added to every sweep's command by vdqn-run itself.
+_PLACES = re.compile(r" (?:out=\S+|'out=[^']*')| (?:hydra\.sweep\.dir=|'hydra\.sweep\.dir=).*$")
+
+
 def _cells(seed: int, status: Status | None) -> list[Any]:
     if status is None:
         return [seed] + [""] * (len(_COLUMNS) - 1)
     cells = dataclasses.asdict(dataclasses.replace(status, seed=seed))
     cells["versions"] = json.dumps(status.versions, sort_keys=True)
+    cells["command"] = _PLACES.sub("", status.command)
     return ["" if cells[name] is None else cells[name] for name in _COLUMNS]
 
 
