@@ -157,6 +157,14 @@ def test_what_workers_log_and_warn_of_is_shown_as_if_by_one(tmp_path, monkeypatc
     assert {(record.name, record.levelname) for record in caplog.records} == {("walk", "WARNING")}
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C as in a foreground process: one in the background of a script ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_to_the_parent_makes_workers_checkpoint(
     tmp_path, monkeypatch, undisturbed, number
@@ -172,6 +180,7 @@ def test_a_signal_to_the_parent_makes_workers_checkpoint(
     assert logs(run(tmp_path, **SHORT | {"workers": 3})) == undisturbed
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_second_signal_ends_everything_at_once(tmp_path, monkeypatch):
     """The worker never comes to the end of its step."""
     monkeypatch.setenv("WALK", f"hang_and_signal_parent 1 5 {int(signal.SIGINT)} {os.getpid()}")
