@@ -50,8 +50,7 @@ def evaluate(
         done: What the rows begin with: ``seed``, ``episode`` (episodes trained) and ``step``.
     """
     seed, episode = done["seed"], done["episode"]
-    device = next(iter(algo.learner.target.values())).device.type
-    noise = NormalStreams.of([seed], Purpose.EVALUATION_NOISE, episode, device=device)
+    noise = NormalStreams.of([seed], Purpose.EVALUATION_NOISE, episode, device=algo.learner.device)
     rows = []
     for name, policy in algo.evaluation_policies(row, noise).items():
         fresh = envs.fresh([trial_seed(seed, episode, trial) for trial in range(trials)])

@@ -427,6 +427,13 @@ static net read_net(const long *words) {
     return n;
 }
 
+/* How many pre-activations a tuple has. */
+static long units_of(const net *n) {
+    long units = 0;
+    for (long i = 1; i <= n->layers; i++) units += n->sizes[i];
+    return units;
+}
+
 /* One seed's observations: vectors [batch, in], or numbers s [batch] of which the network sees
  * x_i = 1 for i < s, else 0 (a thermometer). */
 typedef struct {
@@ -463,11 +470,9 @@ static float *take(float **free, long count) {
 /* Lay the space out from `base`; return how many floats it takes. */
 static long lay_out(space *s, float *base, const net *n, long batch, int states) {
     float *free = base;
-    long widest = 0, units = 0, n_out = n->sizes[n->layers];
-    for (long i = 1; i <= n->layers; i++) {
-        units += n->sizes[i];
+    long widest = 0, units = units_of(n), n_out = n->sizes[n->layers];
+    for (long i = 1; i <= n->layers; i++)
         if (padded(n->sizes[i]) > widest) widest = padded(n->sizes[i]);
-    }
     s->grad = take(&free, n->length);
     s->grad_second = take(&free, n->length);
     s->theta = take(&free, n->length + 16);
@@ -726,8 +731,7 @@ void vr_gaussian_forward(const long *words, const float *mu, const float *varian
     net n = read_net(words);
     space s;
     lay_out(&s, working, &n, batch, states != 0);
-    long units = 0;
-    for (long i = 1; i <= n.layers; i++) units += n.sizes[i];
+    long units = units_of(&n);
     for (long k = 0; k < n_seeds; k++) {
         const float *m = mu + k * n.length, *v = variance + k * n.length;
         /* Whole vectors are read: a copy has room behind its end. */
@@ -771,12 +775,6 @@ typedef struct {
     /* Sums over the minibatch, and the gradient's norm, [n_seeds]. */
     double *squares, *losses, *values, *norm;
 } update;
-
-static long units_of(const net *n) {
-    long units = 0;
-    for (long i = 1; i <= n->layers; i++) units += n->sizes[i];
-    return units;
-}
 
 static long whole_64s(long n) { return (n + 63) / 64 * 64; }
 

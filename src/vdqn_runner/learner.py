@@ -20,6 +20,7 @@ class Learner:
     (``algos.compiled``) does the same to the same rows.
 
     Attributes:
+        device: Where the rows lie, in torch's words.
         updates: Steps taken so far.
         gradient_norms: Euclidean norm of each seed's last gradient, float64 [S]; nan before.
     """
@@ -29,6 +30,7 @@ class Learner:
     ) -> None:
         """Start from copies of ``rows`` on ``device``."""
         self.optimizer = optimizer
+        self.device = device
         rows = {name: row.to(device) for name, row in rows.items()}
         self.online = {name: row.clone().requires_grad_() for name, row in rows.items()}
         self.target = {name: row.clone() for name, row in rows.items()}
@@ -90,7 +92,7 @@ class Learner:
 
     def select(self, rows: np.ndarray) -> None:
         """Keep only these seeds, in this order."""
-        index = torch.from_numpy(rows).to(next(iter(self.target.values())).device)
+        index = torch.from_numpy(rows).to(self.device)
         self.online = {k: v.detach()[index].requires_grad_() for k, v in self.online.items()}
         self.target = {k: v[index] for k, v in self.target.items()}
         self.moment1 = {k: v[index] for k, v in self.moment1.items()}

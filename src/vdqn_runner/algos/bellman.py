@@ -28,5 +28,4 @@ def greedy(q: Tensor) -> np.ndarray:
 
 def greedy_in_trials(q: Tensor) -> np.ndarray:
     """Return ``[T]``: the first best action of each of T trials of one seed, ``q`` [1, T, A]."""
-    actions: np.ndarray = q[0].argmax(dim=1).numpy(force=True)
-    return actions
+    return greedy(q.transpose(0, 1))

@@ -1,5 +1,6 @@
 """How the commands of this room end: what they print and which exit code they give."""
 
+import argparse
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -36,3 +37,12 @@ def output_folder(folder: Path) -> Path:
     except OSError as error:
         raise ConfigError(f"--output {folder}: cannot be made: {error.strerror}") from error
     return folder
+
+
+def parser_of_runs(command: str, description: str) -> argparse.ArgumentParser:
+    """Return a parser of a command that takes run folders, as its argument ``runs``."""
+    parser = argparse.ArgumentParser(prog=command, description=description)
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUNS", help="folders at or below which runs lie"
+    )
+    return parser

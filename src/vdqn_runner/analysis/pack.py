@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vdqn_runner.analysis.answer import answer
+from vdqn_runner.analysis.answer import answer, parser_of_runs
 from vdqn_runner.analysis.load import (
     TABLES,
     Run,
@@ -88,13 +88,10 @@ def pack_run(run: Run, place: Path) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="vdqn-pack",
-        description="Copies runs in a form to keep and to share: their logs as compressed tables, "
+    parser = parser_of_runs(
+        "vdqn-pack",
+        "Copies runs in a form to keep and to share: their logs as compressed tables, "
         "without checkpoints, policies and times. Every command that reads runs reads it.",
-    )
-    parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUNS", help="folders at or below which runs lie"
     )
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FOLDER",

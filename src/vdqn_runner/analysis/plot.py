@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vdqn_runner.analysis.answer import answer, output_folder
+from vdqn_runner.analysis.answer import answer, output_folder, parser_of_runs
 from vdqn_runner.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -104,13 +104,10 @@ def plot(
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="vdqn-plot",
-        description="Training curves and visit probabilities of runs, with 95 % bootstrap "
+    parser = parser_of_runs(
+        "vdqn-plot",
+        "Training curves and visit probabilities of runs, with 95 % bootstrap "
         "intervals over seeds, and the plotted numbers as CSV.",
-    )
-    parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUNS", help="folders at or below which runs lie"
     )
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("figures"), metavar="FOLDER",

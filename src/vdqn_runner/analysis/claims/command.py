@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vdqn_runner.analysis.answer import answer, output_folder
+from vdqn_runner.analysis.answer import answer, output_folder, parser_of_runs
 from vdqn_runner.errors import ConfigError
 
 # The same runs give the same intervals.
@@ -69,13 +69,10 @@ def claims(
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="vdqn-claims",
-        description="Check the paper's twelve claims against the runs named `paper`, each with a "
+    parser = parser_of_runs(
+        "vdqn-claims",
+        "Check the paper's twelve claims against the runs named `paper`, each with a "
         "statistic, a threshold fixed in advance, a 95 % bootstrap interval and a verdict.",
-    )
-    parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUNS", help="folders at or below which runs lie"
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR",

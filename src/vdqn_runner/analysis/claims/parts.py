@@ -6,6 +6,7 @@ interval is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,13 +73,7 @@ def at_least(
 ) -> Part:
     """The mean over seeds is at least the threshold."""
     condition = f">= {number(threshold)}"
-    if len(of.known) < FEWEST:
-        return _undefined(name, condition, (of,), core, note)
-    estimate, (low, high) = float(of.known.mean()), mean_interval(of.known, rng)
-    return Part(
-        name, condition, estimate, low, high, tuple(of.known.tolist()), of.known_seeds, None,
-        core, estimate >= threshold, low >= threshold, _notes(note, of.left_out),
-    )  # fmt: skip
+    return _of_mean(name, condition, of, rng, core, note, lambda mean: mean >= threshold)
 
 
 def at_most(
@@ -92,13 +87,7 @@ def at_most(
 ) -> Part:
     """The mean over seeds is at most the threshold."""
     condition = f"<= {number(threshold)}"
-    if len(of.known) < FEWEST:
-        return _undefined(name, condition, (of,), core, note)
-    estimate, (low, high) = float(of.known.mean()), mean_interval(of.known, rng)
-    return Part(
-        name, condition, estimate, low, high, tuple(of.known.tolist()), of.known_seeds, None,
-        core, estimate <= threshold, high <= threshold, _notes(note, of.left_out),
-    )  # fmt: skip
+    return _of_mean(name, condition, of, rng, core, note, lambda mean: mean <= threshold)
 
 
 def larger(
@@ -135,6 +124,25 @@ def alike(
     return Part(
         name, f"<= {number(bound)}", estimate, low, high, (), first.seeds + second.seeds, size,
         False, estimate <= bound, high <= bound, "effect: of the mean return of the whole run",
+    )  # fmt: skip
+
+
+def _of_mean(
+    name: str,
+    condition: str,
+    of: Sample,
+    rng: np.random.Generator,
+    core: bool,
+    note: str,
+    meets: Callable[[float], bool],
+) -> Part:
+    """A part on the mean over seeds; it is clear where both ends of the interval meet it too."""
+    if len(of.known) < FEWEST:
+        return _undefined(name, condition, (of,), core, note)
+    estimate, (low, high) = float(of.known.mean()), mean_interval(of.known, rng)
+    return Part(
+        name, condition, estimate, low, high, tuple(of.known.tolist()), of.known_seeds, None,
+        core, meets(estimate), meets(low) and meets(high), _notes(note, of.left_out),
     )  # fmt: skip
 
 

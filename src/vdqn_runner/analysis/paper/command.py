@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vdqn_runner.analysis.answer import answer, output_folder
+from vdqn_runner.analysis.answer import answer, output_folder, parser_of_runs
 
 if TYPE_CHECKING:
     from vdqn_runner.analysis.paper.product import Product
@@ -92,14 +92,11 @@ def _write(product: Product, output: Path, name: str) -> Iterator[Path]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="vdqn-figures",
-        description="The paper's figures 1 to 5 and the studies beside them, as PNG and PDF with "
+    parser = parser_of_runs(
+        "vdqn-figures",
+        "The paper's figures 1 to 5 and the studies beside them, as PNG and PDF with "
         "the plotted numbers as CSV, and a page that puts each beside the paper's words. The "
         "figures take the runs named `paper`; where there are none, those of any other name.",
-    )
-    parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUNS", help="folders at or below which runs lie"
     )
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("figures"), metavar="FOLDER",

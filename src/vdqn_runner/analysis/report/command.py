@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import util
 from pathlib import Path
 
-from vdqn_runner.analysis.answer import answer
+from vdqn_runner.analysis.answer import answer, parser_of_runs
 from vdqn_runner.analysis.load import find_runs
 from vdqn_runner.errors import ConfigError
 
@@ -57,13 +57,10 @@ def _warn(note: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="vdqn-report",
-        description="One HTML file, which needs no network, with the claims, curves, settings and "
+    parser = parser_of_runs(
+        "vdqn-report",
+        "One HTML file, which needs no network, with the claims, curves, settings and "
         "origins of runs.",
-    )
-    parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUNS", help="folders at or below which runs lie"
     )
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("report.html"), metavar="FILE",
