@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from vdqn_runner.config import RunConfig
+from vdqn_runner.errors import SeedsFailedError
 from vdqn_runner.kernels import engine
 from vdqn_runner.progress import Report
 from vdqn_runner.runs.finished import is_done
@@ -46,6 +47,7 @@ def train_seeds(
 
     Raises:
         RunError: A seed is locked by another process, or it could not go on; what is written stays.
+        SeedsFailedError: Some seeds failed; the others are done.
         Interrupted: A signal came; a checkpoint has been written.
     """
     torch.set_num_threads(config.threads)
@@ -70,6 +72,7 @@ def train_seeds(
         for group, states in groups:
             interrupt.check()
             _train_group(config, group, states, interrupt, progress)
+        _raise_failures(runs)
 
 
 def _train_group(
@@ -89,6 +92,13 @@ def _train_group(
             if not seed_run.done:
                 seed_run.fail(" ".join(f"{type(error).__name__}: {error}".split()))
         raise
+
+
+def _raise_failures(runs: Sequence[SeedRun]) -> None:
+    """Raise what became of seeds that left their batch while the others went on."""
+    failed = {run.seed: run.failure for run in runs if run.failure is not None}
+    if failed:
+        raise SeedsFailedError(failed)
 
 
 def _warn_of_other_kernels(config: RunConfig, run: Path) -> None:

@@ -18,6 +18,7 @@ from torch import Tensor
 from vdqn_runner.algos import make_algorithm
 from vdqn_runner.algos.base import Batch, Clock, Context
 from vdqn_runner.config import RunConfig
+from vdqn_runner.divergence import all_finite, not_finite
 from vdqn_runner.envs import make_envs
 from vdqn_runner.evaluate import COLUMNS, evaluate, is_due
 from vdqn_runner.layout import Layout
@@ -59,6 +60,7 @@ class Lockstep:
         self.sums = {name: np.zeros(len(seeds)) for name in self.algo.reported}
         self.counts = np.zeros(len(seeds), np.int64)
         self.terminated = np.zeros(len(seeds), np.bool_)
+        self._last_figures: Mapping[str, np.ndarray] = {}
 
     @property
     def clock(self) -> Clock:
@@ -94,15 +96,36 @@ class Lockstep:
     def learn(self) -> None:
         """Take one gradient step where one is due, and copy the target where that is due."""
         algo = self.config.algo
+        self._last_figures = {}
         if len(self.replay) >= algo.learning_starts and self.step % algo.train_every == 0:
             batch = self._batch(self.replay.sample(self._picks.draw()))
             figures = self.algo.update(batch, self.clock, self._lr())
             for name, sums in self.sums.items():
                 sums += figures[name]
             self.counts += 1
+            self._last_figures = figures
         if self.step % algo.target_period == 0:
             self.algo.learner.copy_target()
             self.algo.target_changed()
+
+    def diverged(self) -> dict[int, str]:
+        """Return which rows this step left without finite numbers, and in what.
+
+        What an update reports is looked at each time. A parameter can hide behind a ReLU, so all
+        of them are looked at as often as they are copied to the target.
+        """
+        figures, norms = self._last_figures, self.algo.learner.gradient_norms
+        copied = self.step % self.config.algo.target_period == 0
+        if copied or (figures and not all_finite(figures, norms)):
+            return self.not_finite()
+        return {}
+
+    def not_finite(self) -> dict[int, str]:
+        """Look at all parameters too; to be asked before any of them are kept."""
+        norms, online = self.algo.learner.gradient_norms, self.algo.learner.online
+        rows = range(len(self.seeds))
+        found = {row: not_finite(row, self._last_figures, norms, online) for row in rows}
+        return {row: what for row, what in found.items() if what}
 
     def _lr(self) -> np.ndarray:
         return value_at(self.config.algo.lr, self.step, self.episodes)
@@ -183,8 +206,9 @@ class Lockstep:
         self.replay.select(rows)
         self.algo.select(rows)
         self._picks.select(rows)
-        for name in ("episodes", "starting", "returns", "lengths", "counts"):
+        for name in ("episodes", "starting", "returns", "lengths", "counts", "terminated"):
             setattr(self, name, getattr(self, name)[rows])
+        self._last_figures = {name: values[rows] for name, values in self._last_figures.items()}
         self.sums = {name: sums[rows] for name, sums in self.sums.items()}
 
     def state(self, row: int) -> dict[str, Any]:
@@ -259,6 +283,8 @@ def train(
 
     ``states`` are the kept states of all seeds, or empty where they begin.
 
+    A seed whose numbers are no longer finite is marked as failed and leaves the batch.
+
     Raises:
         Interrupted: A signal came; every seed has been checkpointed.
         RunError: A file cannot be written.
@@ -285,6 +311,9 @@ def train(
             ended = batch.advance()
             batch.learn()
             steps += len(live)
+            if lost := batch.diverged():
+                ended = np.delete(ended, list(lost))
+                live = _give_up(batch, live, lost, watch)
             if ended.any():
                 episodes += int(ended.sum())
                 recent.extend(_log_episodes(batch, live, np.flatnonzero(ended), watch))
@@ -294,8 +323,8 @@ def train(
                     live = _retire(batch, live, done, watch)
             progress.update(episodes, mean_return, steps)
             if interrupt.signal or batch.step % config.checkpoint_every == 0:
-                for row, run in enumerate(live):
-                    run.checkpoint(batch.state(row), batch.step, batch.algo.learner.updates)
+                if live:
+                    live = _checkpoint(batch, live, watch)
                 interrupt.check()
     finally:
         gc.unfreeze()
@@ -318,7 +347,9 @@ def _log_episodes(
         run.write_episode(figures)
         batch.episodes[row] += 1
         batch.starting[row] = True
-        if batch.episodes[row] % (ITERATION * config.log_every) == 0:
+        # The last row may be of fewer iterations than the others: nothing is left out.
+        last = batch.episodes[row] == config.episodes
+        if last or batch.episodes[row] % (ITERATION * config.log_every) == 0:
             update = batch.update_figures(row)
             run.write_update(update, *watch.lap(row, batch.step))
             batch.begin_log_row(row)
@@ -327,15 +358,43 @@ def _log_episodes(
     return returns
 
 
+def _checkpoint(batch: Lockstep, live: Sequence[SeedRun], watch: Watch) -> list[SeedRun]:
+    """Keep the states of all seeds whose numbers are finite; return the runs that go on."""
+    kept = _give_up(batch, live, batch.not_finite(), watch)
+    for row, run in enumerate(kept):
+        run.checkpoint(batch.state(row), batch.step, batch.algo.learner.updates)
+    return kept
+
+
 def _retire(
     batch: Lockstep, live: Sequence[SeedRun], done: np.ndarray, watch: Watch
 ) -> list[SeedRun]:
-    """Finish the seeds that are ``done``; return the runs that go on."""
+    """Finish the seeds that are ``done``, or mark them as failed; return the runs that go on."""
     learner = batch.algo.learner
+    lost = {row: what for row, what in batch.not_finite().items() if done[row]}
     for row in np.flatnonzero(done).tolist():
-        live[row].finish(batch.policy(row), batch.step, learner.updates)
-    rows = np.flatnonzero(~done)
-    if len(rows):
+        if row in lost:
+            live[row].diverge(lost[row], batch.step, learner.updates)
+        else:
+            live[row].finish(batch.policy(row), batch.step, learner.updates)
+    return _keep(batch, live, ~done, watch)
+
+
+def _give_up(
+    batch: Lockstep, live: Sequence[SeedRun], lost: Mapping[int, str], watch: Watch
+) -> list[SeedRun]:
+    """Mark the seeds in rows ``lost`` as failed, for these reasons; return the runs that go on."""
+    for row, what in lost.items():
+        live[row].diverge(what, batch.step, batch.algo.learner.updates)
+    return _keep(batch, live, ~np.isin(np.arange(len(live)), list(lost)), watch)
+
+
+def _keep(
+    batch: Lockstep, live: Sequence[SeedRun], kept: np.ndarray, watch: Watch
+) -> list[SeedRun]:
+    """Let the other seeds leave the batch; return the runs that go on."""
+    rows = np.flatnonzero(kept)
+    if 0 < len(rows) < len(kept):
         batch.select(rows)
         watch.select(rows)
     return [live[row] for row in rows.tolist()]

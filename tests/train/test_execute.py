@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 
 import numpy as np
 import pytest
@@ -118,6 +119,16 @@ def test_updates_have_a_row_an_iteration(finished):
 def test_log_every_thins_the_rows(tmp_path):
     rows = table(run(tmp_path, n_seeds=1, log_every=2, episodes=40) / "seed-00000" / "updates.csv")
     assert [int(row["iteration"]) for row in rows] == [1, 3]
+
+
+@pytest.mark.parametrize(("log_every", "episodes"), [(1, 37), (3, 40), (50, 20)])
+def test_the_last_updates_are_logged_whatever_is_left_over(tmp_path, log_every, episodes):
+    run_ = run(tmp_path, n_seeds=1, log_every=log_every, episodes=episodes)
+    rows = table(run_ / "seed-00000" / "updates.csv")
+    last = table(run_ / "seed-00000" / "episodes.csv")[-1]
+    assert [rows[-1][name] for name in ("episode", "step")] == [last["episode"], last["step"]]
+    assert int(rows[-1]["iteration"]) == (episodes - 1) // 10
+    assert len(rows) == math.ceil(episodes / (10 * log_every))
 
 
 def test_done_seeds_are_skipped(finished, monkeypatch):

@@ -35,6 +35,7 @@ class SeedRun:
         self._status = status
         self._offsets: Mapping[str, int] = {}
         self._logs: dict[str, CsvLog] = {}
+        self._kept = 0  # the step of the last checkpoint
 
     def plan(self) -> None:
         """Leave word that this seed is going to be trained, unless it has a status already."""
@@ -60,6 +61,7 @@ class SeedRun:
             )
         self._offsets = payload["offsets"]
         self._status = dataclasses.replace(self._status, **payload["counts"])
+        self._kept = self._status.steps
         state: dict[str, Any] = payload["state"]
         return state
 
@@ -116,6 +118,7 @@ class SeedRun:
         engine = self._status.versions["kernels"]
         payload = {"state": state, "offsets": offsets, "counts": counts, "engine": engine}
         save_checkpoint(self.folder, payload)
+        self._kept = steps
         self._write_status(**counts)
 
     def finish(self, policy: Mapping[str, Any], steps: int, updates: int) -> None:
@@ -136,6 +139,25 @@ class SeedRun:
     def fail(self, reason: str) -> None:
         """Mark the seed as failed."""
         self._write_status(state="failed", reason=reason)
+
+    def diverge(self, what: str, steps: int, updates: int) -> None:
+        """Mark the seed as failed because numbers are not finite; nothing of them is kept.
+
+        Args:
+            what: Which numbers, in words.
+            steps: Environment steps taken.
+            updates: Gradient steps taken.
+        """
+        self._sync_logs()
+        kept = f"the last checkpoint is of step {self._kept}" if self._kept else "no checkpoint yet"
+        reason = f"diverged at step {steps} ({what}); {kept}"
+        self._write_status(state="failed", reason=reason, steps=steps, updates=updates)
+        self.close()
+
+    @property
+    def failure(self) -> str | None:
+        """Why the seed failed, in one line, if it did."""
+        return self._status.reason
 
     def close(self) -> None:
         """Close the logs; closing twice is allowed."""

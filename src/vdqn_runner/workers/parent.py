@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vdqn_runner.config import RunConfig
-from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.errors import ConfigError, RunError, SeedsFailedError, seed_names
 from vdqn_runner.progress import Report
 from vdqn_runner.runs.folder import seed_path
 from vdqn_runner.runs.interrupt import Interrupt, noted_signals
@@ -155,23 +155,24 @@ def _failure(worker: Worker) -> RunError | ConfigError | None:
 def _tell_of_failure(worker: Worker) -> None:
     """Say at once that a worker failed where that does not end the command."""
     failure = _failure(worker)
-    if isinstance(failure, RunError) and not isinstance(worker.outcome, Stopped):
-        _log.warning("%s: %s", _names(worker.seeds), failure)
+    if isinstance(worker.outcome, Stopped):
+        return
+    if isinstance(failure, SeedsFailedError):
+        _log.warning("%s", failure)
+    elif isinstance(failure, RunError):
+        _log.warning("%s: %s", seed_names(worker.seeds), failure)
 
 
 def _raise_failures(workers: Sequence[Worker]) -> None:
     """Raise what went wrong, in one line, if anything did."""
-    seeds: dict[str, list[int]] = {}
+    reasons: dict[int, str] = {}
     for worker in workers:
         failure = _failure(worker)
         if isinstance(failure, ConfigError):
             raise failure
-        if failure is not None:
-            seeds.setdefault(str(failure), []).extend(worker.seeds)
-    if seeds:
-        raise RunError("; ".join(f"{_names(failed)}: {why}" for why, failed in seeds.items()))
-
-
-def _names(seeds: Iterable[int]) -> str:
-    names = [str(seed) for seed in sorted(seeds)]
-    return f"{'seed' if len(names) == 1 else 'seeds'} {', '.join(names)}"
+        if isinstance(failure, SeedsFailedError):
+            reasons |= failure.reasons
+        elif failure is not None:
+            reasons |= dict.fromkeys(worker.seeds, str(failure))
+    if reasons:
+        raise SeedsFailedError(reasons)
