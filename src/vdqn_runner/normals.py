@@ -125,6 +125,7 @@ class NormalBlocks:
         used = states[0]["used"]
         for row, state in enumerate(states):
             self._streams.load(row, state["begin"])
+        self._begin = [state["begin"] for state in states]
         self._used = 0
         for _ in range(used):
             self.draw()

@@ -78,6 +78,7 @@ class UniformBlocks:
             whole = g.bit_generator.state
             whole["state"]["state"] = np.array(state["begin"], np.uint64)
             g.bit_generator.state = whole
+        self._begin = [state["begin"] for state in states]
         self._used = 0
         for _ in range(used):
             self.draw()
