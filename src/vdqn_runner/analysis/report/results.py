@@ -50,11 +50,16 @@ def last(values: Floats) -> Floats:
     return result
 
 
+def at_end(values: Floats) -> Floats:
+    """The last value of each seed that has any: [S, I] -> [<= S]."""
+    rows = [row[~np.isnan(row)] for row in values]
+    return np.array([row[-1] for row in rows if len(row)])
+
+
 def _greedy(one: Shown, policy: str) -> Cell:
     if policy not in one.evaluations:
         return _estimate(np.array([]))
-    rows = [row[~np.isnan(row)] for row in one.evaluations[policy].values]
-    return _estimate(np.array([row[-1] for row in rows if len(row)]))
+    return _estimate(at_end(one.evaluations[policy].values))
 
 
 def _estimate(values: Floats) -> Cell:
