@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
+from vdqn_runner.envs.chain_strip import strip
 from vdqn_runner.errors import ConfigError
 
 ENV_ID = "vdqn_runner/Chain-v0"
@@ -42,7 +43,7 @@ class ChainEnv(gymnasium.Env[npt.NDArray[np.float32], int | np.int64]):
     The observation is the thermometer of the state, float32 [n]; ``info["state"]`` is its number.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 4}
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 20}
 
     def __init__(self, n: int = 10, render_mode: str | None = None) -> None:
         """Make a chain of ``n`` states (3 to 10,000).
@@ -86,14 +87,17 @@ class ChainEnv(gymnasium.Env[npt.NDArray[np.float32], int | np.int64]):
         self._left -= 1
         return self._observation(), reward, self._left == 0, False, {"state": self._state}
 
-    def render(self) -> str | None:
-        """Return the chain as one line, at most 60 cells wide, or None without a render mode."""
+    def render(self) -> str | npt.NDArray[np.uint8] | None:
+        """Return the chain as one line of at most 60 cells or as a picture; None without a mode."""
+        step = episode_length(self.n) - self._left
+        text = f"state {self._state}, step {step}"
+        if self.render_mode == "rgb_array":
+            return strip(self.n, self._state, text)
         if self.render_mode is None:
             return None
         cells = ["-"] * min(self.n, _STRIP_WIDTH)
         cells[(self._state - 1) * len(cells) // self.n] = "o"
-        step = episode_length(self.n) - self._left
-        return f"1 |{''.join(cells)}| {self.n}  state {self._state}, step {step}"
+        return f"1 |{''.join(cells)}| {self.n}  {text}"
 
     def _observation(self) -> npt.NDArray[np.float32]:
         return (np.arange(1, self.n + 1) <= self._state).astype(np.float32)

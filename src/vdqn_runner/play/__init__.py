@@ -1,0 +1,1 @@
+"""Trained agents at work: films of their episodes, and what they believe."""

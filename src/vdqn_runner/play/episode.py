@@ -1,0 +1,100 @@
+"""One greedy episode of a trained agent, step by step, with what there is to see."""
+
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+
+from vdqn_runner.algos.base import Policy
+from vdqn_runner.config import ChainEnv as ChainConfig
+from vdqn_runner.config import GymEnv as GymConfig
+from vdqn_runner.envs import ENV_ID
+from vdqn_runner.errors import ConfigError
+from vdqn_runner.evaluate import trial_seed
+from vdqn_runner.normals import NormalStreams
+from vdqn_runner.play.agent import Agent
+from vdqn_runner.streams import Purpose, episode_seed
+from vdqn_runner.train import inputs
+
+Frame = npt.NDArray[np.uint8]
+"""A picture, ``[H, W, 3]``."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """An instant of an episode: the picture of it, and the return so far."""
+
+    frame: Frame
+    total: float
+
+
+def policies(agent: Agent, episode: int) -> dict[str, Policy]:
+    """Return the agent's greedy policies by name, as ``evaluate`` plays them after training.
+
+    ``episode`` is how many episodes the agent was trained for.
+    """
+    noise = NormalStreams.of([agent.seed], Purpose.EVALUATION_NOISE, episode)
+    return dict(agent.algo.evaluation_policies(0, noise))
+
+
+def moments(agent: Agent, policy: Policy, trial: int) -> Iterator[Moment]:
+    """Yield the moments of one episode, the start included.
+
+    Trial t begins as trial t of the evaluation at the end of training did.
+
+    Raises:
+        ConfigError: The environment cannot draw itself.
+    """
+    # Pictures are for files: no window, and no word of the library that draws them.
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    env = _make(agent.config.env)
+    first_action = int(getattr(env.action_space, "start", 0))
+    number = trial_seed(agent.seed, agent.config.episodes, trial)
+    try:
+        obs, info = env.reset(seed=episode_seed(number, 0))
+        total, over = 0.0, False
+        yield Moment(_picture(env), total)
+        while not over:
+            action = policy(inputs(_stored(agent.config.env, obs, info)))
+            obs, reward, terminated, truncated, info = env.step(int(action[0]) + first_action)
+            total, over = total + float(reward), terminated or truncated
+            yield Moment(_picture(env), total)
+    finally:
+        env.close()
+
+
+def _make(config: ChainConfig | GymConfig) -> gymnasium.Env[Any, Any]:
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*is out of date", DeprecationWarning)
+            if config.kind == "chain":
+                return gymnasium.make(ENV_ID, n=config.n, render_mode="rgb_array")
+            return gymnasium.make(
+                config.id, max_episode_steps=config.max_episode_steps, render_mode="rgb_array"
+            )
+    except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
+        raise ConfigError(f"cannot be drawn: {' '.join(str(error).split())}") from error
+
+
+def _picture(env: gymnasium.Env[Any, Any]) -> Frame:
+    try:
+        picture = env.render()
+    except gymnasium.error.DependencyNotInstalled as error:
+        hint = "pip install 'vdqn-runner[play]'"
+        raise ConfigError(f"cannot be drawn: {' '.join(str(error).split())} ({hint})") from error
+    if not isinstance(picture, np.ndarray):
+        raise ConfigError("cannot be drawn: the environment gives no pictures")
+    return picture.astype(np.uint8)
+
+
+def _stored(config: ChainConfig | GymConfig, obs: Any, info: dict[str, Any]) -> npt.NDArray[Any]:
+    """Return the stored form of one observation, ``[1, 1, ...]``, as in training."""
+    if config.kind == "chain":
+        return np.array([[info["state"]]], np.uint16)
+    return np.asarray(obs, np.float32).reshape(1, 1, -1)
