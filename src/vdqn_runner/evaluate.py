@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from vdqn_runner.algos.base import Algorithm, Policy
+from vdqn_runner.algos.base import Algorithm, QFunction
+from vdqn_runner.algos.bellman import greedy_in_trials
 from vdqn_runner.config import EvaluateConfig
 from vdqn_runner.envs import EnvBatch
 from vdqn_runner.envs.spec import IntArray, RewardArray, StoredArray
@@ -52,10 +53,10 @@ def evaluate(
     seed, episode = done["seed"], done["episode"]
     noise = NormalStreams.of([seed], Purpose.EVALUATION_NOISE, episode, device=algo.learner.device)
     rows = []
-    for name, policy in algo.evaluation_policies(row, noise).items():
+    for name, q in algo.q_functions(row, noise).items():
         fresh = envs.fresh([trial_seed(seed, episode, trial) for trial in range(trials)])
         try:
-            returns, lengths = play(policy, fresh, features, trials)
+            returns, lengths = play(q, fresh, features, trials)
         finally:
             fresh.close()
         rows += [
@@ -74,9 +75,9 @@ def trial_seed(seed: int, episode: int, trial: int) -> int:
 
 
 def play(
-    policy: Policy, envs: EnvBatch, features: Features, trials: int
+    q: QFunction, envs: EnvBatch, features: Features, trials: int
 ) -> tuple[RewardArray, IntArray]:
-    """Play one episode in each of the T = ``trials`` fresh ``envs``.
+    """Play one episode, greedy in ``q``, in each of the T = ``trials`` fresh ``envs``.
 
     Returns:
         Returns float64 [T] and lengths int64 [T]. A trial ends where the environment ends it or
@@ -86,7 +87,7 @@ def play(
     running = np.arange(trials)
     envs.reset(running)
     while len(running):
-        result = envs.step(policy(features(envs.observe()[None])))
+        result = envs.step(greedy_in_trials(q(features(envs.observe()[None]))))
         returns[running] += result.reward
         lengths[running] += 1
         ended = result.terminated | result.truncated

@@ -5,6 +5,7 @@ import pytest
 import torch
 from agents import SIZES, agent, clock, normal, plain_q, set_rows, sigmas
 
+from vdqn_runner.algos.bellman import greedy_in_trials
 from vdqn_runner.algos.noise import Factorised, Independent
 from vdqn_runner.layout import Layout
 from vdqn_runner.normals import NormalStreams
@@ -35,6 +36,15 @@ def stream(seed=0):
     return NormalStreams.of([seed], Purpose.EVALUATION_NOISE, 10)
 
 
+def policies_of(algo, row, noise):
+    """The greedy policies of a seed, by name."""
+
+    def greedy_in(q):
+        return lambda obs: greedy_in_trials(q(obs))
+
+    return {name: greedy_in(q) for name, q in algo.q_functions(row, noise).items()}
+
+
 def observations(trials=4):
     return normal(1, trials, SIZES[0], seed=9)
 
@@ -51,7 +61,7 @@ def test_mean_is_greedy_in_the_seeds_own_network(engine, kind):
     obs = observations(200)
     found = []
     for row in range(3):
-        policies = algo.evaluation_policies(row, stream())
+        policies = policies_of(algo, row, stream())
         assert list(policies) == (["mean"] if kind == "dqn" else ["mean", "sample"])
         actions = policies["mean"](obs)
         assert actions.tolist() == plain_q(LAYOUT, rows[row], obs[0]).argmax(dim=1).tolist()
@@ -63,7 +73,7 @@ def test_mean_is_greedy_in_the_seeds_own_network(engine, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sample_under_hardly_any_sigma_is_the_mean(engine, kind):
     algo = noisy(kind, sigma=1e-7)
-    policies = algo.evaluation_policies(1, stream())
+    policies = policies_of(algo, 1, stream())
     for seed in range(20):
         obs = normal(1, 3, SIZES[0], seed=seed)
         assert policies["sample"](obs).tolist() == policies["mean"](obs).tolist()
@@ -75,7 +85,7 @@ def test_samples_are_fresh_at_every_step_and_in_every_trial(engine, kind):
     count = 3000
     algo, row = noisy(kind), 1
     obs = observations()
-    policy = algo.evaluation_policies(row, stream())["sample"]
+    policy = policies_of(algo, row, stream())["sample"]
     taken = np.stack([policy(obs) for _ in range(count)])
     shape = Factorised() if "factorised" in kind else Independent()
     many = NormalStreams.of(range(20_000), Purpose.INIT)
@@ -97,7 +107,7 @@ def test_samples_are_named_by_their_stream_alone(kind):
     algo, obs = noisy(kind), observations()
 
     def taken(noise):
-        policy = algo.evaluation_policies(0, noise)["sample"]
+        policy = policies_of(algo, 0, noise)["sample"]
         return [policy(obs).tolist() for _ in range(30)]
 
     first = taken(stream())
@@ -116,7 +126,7 @@ def test_samples_are_named_by_their_stream_alone(kind):
 def test_policies_leave_no_graph_behind():
     algo = noisy("vdqn")
     before = algo.learner.online["mu"].detach().clone()
-    for policy in algo.evaluation_policies(0, stream()).values():
+    for policy in policies_of(algo, 0, stream()).values():
         policy(observations())
     assert torch.equal(algo.learner.online["mu"], before)
     assert algo.learner.online["mu"].grad is None

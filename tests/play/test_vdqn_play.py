@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import imageio.v3 as iio
+import imageio_ffmpeg
 import numpy as np
 import pytest
 import torch
@@ -75,7 +76,7 @@ def test_an_mp4(runs, tmp_path, capsys):
     code, lines, err = played(capsys, runs["cartpole"], "--policy", "sample", "-o", film)
     assert (code, err) == (0, "")
     steps = int(lines[0].split()[-2])
-    assert iio.imread(film).shape == (steps + 1, 400, 600, 3)
+    assert imageio_ffmpeg.count_frames_and_secs(film)[0] == steps + 1
 
 
 @pytest.mark.parametrize(("n", "state"), [(3, 1), (6, 4), (100, 100), (10_000, 5000)])

@@ -11,8 +11,8 @@ from vdqn_runner.layout import Layout
 from vdqn_runner.learner import Learner
 from vdqn_runner.normals import NormalStreams
 
-Policy = Callable[[Tensor], np.ndarray]
-"""From the observations ``[1, T, obs]`` of T trials to their actions ``[T]``."""
+QFunction = Callable[[Tensor], Tensor]
+"""From the observations ``[1, T, obs]`` of T trials to their Q-values ``[1, T, A]``."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,12 @@ class Algorithm(Protocol):
         ``descend`` does it for any loss; a compiled form may do the same faster.
         """
 
-    def evaluation_policies(self, row: int, noise: NormalStreams) -> Mapping[str, Policy]:
-        """Return, by name, what a seed's online parameters do when nothing is to be explored.
+    def q_functions(self, row: int, noise: NormalStreams) -> Mapping[str, QFunction]:
+        """Return, by name, what a seed's online parameters say when nothing is to be explored.
 
-        ``mean`` is greedy in the network itself, ``sample`` in one sampled anew at every step
-        of every trial. A policy is valid until the parameters change. None of them touches what
-        training draws from: ``noise``, a stream of one seed, is for them alone.
+        ``mean`` is the network itself, ``sample`` one that is sampled anew at every call for every
+        trial. They are valid until the parameters change, and touch nothing that training draws
+        from: ``noise``, a stream of one seed, is for them alone.
         """
 
     def online_changed(self) -> None:

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from vdqn_runner import kernels
-from vdqn_runner.algos.base import Batch, Clock, Context, Loss, Policy, descend
-from vdqn_runner.algos.bellman import bellman_target, greedy, greedy_in_trials, q_of_action
+from vdqn_runner.algos.base import Batch, Clock, Context, Loss, QFunction, descend
+from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
 from vdqn_runner.algos.compiled import CompiledUpdate, ErrorLoss, Form
 from vdqn_runner.config import DQNConfig
 from vdqn_runner.learner import Learner
@@ -79,10 +79,10 @@ class DQN:
         form = Form(loss=loss)
         self._compiled = CompiledUpdate(self._layout, self.learner, form) if serve else None
 
-    def evaluation_policies(self, row: int, noise: NormalStreams) -> Mapping[str, Policy]:
-        """One policy: a_t = argmax_a Q_theta(s_t, a), whatever epsilon is."""
+    def q_functions(self, row: int, noise: NormalStreams) -> Mapping[str, QFunction]:
+        """The network."""
         theta = self.learner.online["theta"].detach()[row : row + 1]
-        return {"mean": lambda obs: greedy_in_trials(mlp_values(theta, self._layout, obs))}
+        return {"mean": lambda obs: mlp_values(theta, self._layout, obs)}
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
         """Nothing is kept for an episode."""

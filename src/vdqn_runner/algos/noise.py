@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vdqn_runner.algos.base import Clock, Context, Policy
-from vdqn_runner.algos.bellman import greedy_in_trials
+from vdqn_runner.algos.base import Clock, Context, QFunction
 from vdqn_runner.layout import Layout
 from vdqn_runner.nets import Gaussian, mlp_values
 from vdqn_runner.normals import NormalBlocks, NormalStreams
@@ -215,10 +214,10 @@ class Noise:
             self.target.load(row, state["target"])
 
 
-def gaussian_policies(
+def gaussian_q_functions(
     gaussian: Gaussian, row: int, shape: NoiseShape, noise: NormalStreams
-) -> Mapping[str, Policy]:
-    """Return the policies of one seed's Gaussian network: ``mean`` and ``sample``.
+) -> Mapping[str, QFunction]:
+    """Return what one seed's Gaussian network says: ``mean`` and ``sample``.
 
     ``noise``, a stream of one seed, is what the samples are drawn from.
     """
@@ -229,6 +228,6 @@ def gaussian_policies(
         gaussian.sigma[row : row + 1],
     )
     return {
-        "mean": lambda obs: greedy_in_trials(mlp_values(one.mu, one.layout, obs)),
-        "sample": lambda obs: greedy_in_trials(shape.q_of_trials(one, obs, noise)),
+        "mean": lambda obs: mlp_values(one.mu, one.layout, obs),
+        "sample": lambda obs: shape.q_of_trials(one, obs, noise),
     }

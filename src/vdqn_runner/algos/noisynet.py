@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from vdqn_runner import kernels
-from vdqn_runner.algos.base import Batch, Clock, Context, Loss, Policy, descend
+from vdqn_runner.algos.base import Batch, Clock, Context, Loss, QFunction, descend
 from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
 from vdqn_runner.algos.compiled import CompiledUpdate, Form, NoiseKind, Sample, Second, Spread
-from vdqn_runner.algos.noise import Factorised, Independent, Noise, NoiseShape, gaussian_policies
+from vdqn_runner.algos.noise import Factorised, Independent, Noise, NoiseShape, gaussian_q_functions
 from vdqn_runner.algos.sigma_figures import sigma_figures
 from vdqn_runner.config import NoisyNetConfig
 from vdqn_runner.learner import Learner
@@ -80,9 +80,9 @@ class NoisyNet:
         error = sums.squares / size
         return {"loss": error, "bellman_error": error, "q_mean": sums.values / size}
 
-    def evaluation_policies(self, row: int, noise: NormalStreams) -> Mapping[str, Policy]:
-        """The mean network, and a fresh theta at every step, whatever ``resample`` is."""
-        return gaussian_policies(self._gaussian, row, self._shape, noise)
+    def q_functions(self, row: int, noise: NormalStreams) -> Mapping[str, QFunction]:
+        """The mean network, and a fresh theta at every call, whatever ``resample`` is."""
+        return gaussian_q_functions(self._gaussian, row, self._shape, noise)
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock) -> None:
         """Sample theta anew where one is kept for an episode."""

@@ -52,11 +52,11 @@ def play(
     folder = seed_folder(run, seed)
 
     from vdqn_runner.play.agent import read_agent
-    from vdqn_runner.play.episode import Frame, moments, policies
+    from vdqn_runner.play.episode import Frame, moments, q_functions
     from vdqn_runner.play.film import write_film
 
     agent = read_agent(folder)
-    found = policies(agent, agent.config.episodes)
+    found = q_functions(agent, agent.config.episodes)
     if policy not in found:
         name = agent.config.algo.name
         raise ConfigError(f"--policy {policy}: {name} has only {', '.join(found)}")

@@ -10,7 +10,8 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from vdqn_runner.algos.base import Policy
+from vdqn_runner.algos.base import QFunction
+from vdqn_runner.algos.bellman import greedy_in_trials
 from vdqn_runner.config import ChainEnv as ChainConfig
 from vdqn_runner.config import GymEnv as GymConfig
 from vdqn_runner.envs import ENV_ID
@@ -33,16 +34,16 @@ class Moment:
     total: float
 
 
-def policies(agent: Agent, episode: int) -> dict[str, Policy]:
-    """Return the agent's greedy policies by name, as ``evaluate`` plays them after training.
+def q_functions(agent: Agent, episode: int) -> dict[str, QFunction]:
+    """Return what the agent is greedy in, by policy, as ``evaluate`` has it after training.
 
     ``episode`` is how many episodes the agent was trained for.
     """
     noise = NormalStreams.of([agent.seed], Purpose.EVALUATION_NOISE, episode)
-    return dict(agent.algo.evaluation_policies(0, noise))
+    return dict(agent.algo.q_functions(0, noise))
 
 
-def moments(agent: Agent, policy: Policy, trial: int) -> Iterator[Moment]:
+def moments(agent: Agent, q: QFunction, trial: int) -> Iterator[Moment]:
     """Yield the moments of one episode, the start included.
 
     Trial t begins as trial t of the evaluation at the end of training did.
@@ -61,7 +62,8 @@ def moments(agent: Agent, policy: Policy, trial: int) -> Iterator[Moment]:
         total, over = 0.0, False
         yield Moment(_picture(env), total)
         while not over:
-            action = policy(inputs(_stored(agent.config.env, obs, info)))
+            values = q(inputs(_stored(agent.config.env, obs, info)))
+            action = greedy_in_trials(values)
             obs, reward, terminated, truncated, info = env.step(int(action[0]) + first_action)
             total, over = total + float(reward), terminated or truncated
             yield Moment(_picture(env), total)
