@@ -4,6 +4,7 @@ What trains them, and torch with it, is imported only where it is needed: the pa
 without.
 """
 
+import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,15 @@ from typing import Any
 from vdqn_runner.config import RunConfig, identity, identity_mapping
 from vdqn_runner.devices import check_device
 from vdqn_runner.envs import make_envs
+from vdqn_runner.errors import seed_names
 from vdqn_runner.progress import Progress
-from vdqn_runner.runs.finished import is_done
+from vdqn_runner.runs.finished import is_done, lacks_policies
 from vdqn_runner.runs.folder import create_run, run_path
 from vdqn_runner.runs.interrupt import noted_signals
 from vdqn_runner.runs.provenance import commit, versions
 from vdqn_runner.workers import place, train_in_workers, worker_count
+
+_log = logging.getLogger(__name__)
 
 
 def execute(config: RunConfig) -> Path:
@@ -45,6 +49,14 @@ def execute(config: RunConfig) -> Path:
     if not config.quiet:
         by = f" in {n_workers} processes" if n_workers > 1 else ""
         print(f"{run}: {len(todo)} of {config.n_seeds} seeds to train{by}", file=sys.stderr)
+    if lacking := lacks_policies(run, config):
+        _log.warning(
+            "%s: %s done without policies every %d episodes; remove the folder of a seed to train "
+            "it again with them",
+            run,
+            f"{seed_names(lacking)} {'is' if len(lacking) == 1 else 'are'}",
+            config.policy_every,
+        )
     if not todo:
         return run
     # The same for every seed, and asking git takes several processes.

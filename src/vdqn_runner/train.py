@@ -355,6 +355,8 @@ def _log_episodes(
             batch.begin_log_row(row)
         if is_due(config.evaluate, int(batch.episodes[row]), config.episodes):
             run.write_evaluation(batch.evaluation_figures(row))
+        if config.policy_every and batch.episodes[row] % config.policy_every == 0:
+            run.keep_policy(batch.policy(row), int(batch.episodes[row]))
     return returns
 
 

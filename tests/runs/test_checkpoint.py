@@ -226,7 +226,7 @@ def test_a_refused_write_is_one_line_and_leaves_the_old(tmp_path, monkeypatch):
         with pytest.raises(RunError, match="cannot be written: No space left on device"):
             save_checkpoint(tmp_path, _payload(2))
         with pytest.raises(RunError, match="cannot be written: No space left on device"):
-            save_policy(tmp_path, _payload(2))
+            save_policy(tmp_path / POLICY, _payload(2))
     assert _number(tmp_path) == 1
     assert not (tmp_path / POLICY).exists()
 
@@ -332,9 +332,9 @@ def test_a_checkpoint_that_holds_no_dict_falls_back(pair, tmp_path_factory):
 )  # fmt: skip
 def test_what_could_not_be_loaded_is_not_saved(tmp_path, value):
     save_checkpoint(tmp_path, _payload(1))
-    for save in (save_checkpoint, save_policy):
+    for save, place in ((save_checkpoint, tmp_path), (save_policy, tmp_path / POLICY)):
         with pytest.raises(TypeError, match=r"payload\['a'\]\[1\] is a .*" + type(value).__name__):
-            save(tmp_path, {"a": [0, value]})
+            save(place, {"a": [0, value]})
     with pytest.raises(TypeError, match="key .* of payload is a numpy.int64"):
         save_checkpoint(tmp_path, {np.int64(3): 1})
     assert {path.name for path in tmp_path.iterdir()} == {NEWEST}
@@ -342,8 +342,8 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path, value):
 
 
 def test_a_policy_is_an_ordinary_file_of_torch(tmp_path):
-    save_policy(tmp_path, _payload(1))
-    save_policy(tmp_path, {"weights": torch.ones(2, requires_grad=True)})
+    save_policy(tmp_path / POLICY, _payload(1))
+    save_policy(tmp_path / POLICY, {"weights": torch.ones(2, requires_grad=True)})
     found = torch.load(tmp_path / POLICY, weights_only=True)
     assert torch.equal(found["weights"], torch.ones(2)) and not found["weights"].requires_grad
     assert [path.name for path in tmp_path.iterdir()] == [POLICY]

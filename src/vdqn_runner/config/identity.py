@@ -17,6 +17,7 @@ CIRCUMSTANCES = frozenset(
         "out",
         "name",
         "checkpoint_every",
+        "policy_every",
         "quiet",
     }
 )

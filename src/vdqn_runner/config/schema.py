@@ -197,6 +197,9 @@ class RunConfig(Settings):
     )
     log_every: Count = Field(1, description="iterations (10 episodes each) per row of updates.csv")
     checkpoint_every: Count = Field(10_000, description="steps between checkpoints")
+    policy_every: Annotated[int, AfterValidator(Within(0))] = Field(
+        0, description="episodes between copies of the policy, kept in policies/; 0 for none"
+    )
     evaluate: EvaluateConfig = Field(EvaluateConfig(), description="greedy trials")
     quiet: bool = Field(False, description="whether to print nothing but errors")
     env: Env = Field(description="the environment")

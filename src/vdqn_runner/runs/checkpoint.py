@@ -28,7 +28,7 @@ from vdqn_runner.runs.atomic import (
     write_atomic,
     write_synced,
 )
-from vdqn_runner.runs.folder import CHECKPOINT, POLICY, PREVIOUS_CHECKPOINT
+from vdqn_runner.runs.folder import CHECKPOINT, PREVIOUS_CHECKPOINT
 
 FORMAT_VERSION = 1
 _MAGIC = b"VDQN-CKP"
@@ -99,14 +99,14 @@ def load_checkpoint(folder: Path) -> dict[str, Any] | None:
     return None
 
 
-def save_policy(folder: Path, payload: dict[str, Any]) -> None:
-    """Write ``folder``/policy.pt atomically, for ``torch.load(path, weights_only=True)``.
+def save_policy(path: Path, payload: dict[str, Any]) -> None:
+    """Write parameters to ``path`` atomically, for ``torch.load(path, weights_only=True)``.
 
     Raises:
         TypeError: the payload holds something that ``save_checkpoint`` does not allow.
         RunError: the file cannot be written.
     """
-    write_atomic(folder / POLICY, [_serialise(payload)])
+    write_atomic(path, [_serialise(payload)])
 
 
 def _serialise(payload: dict[str, Any]) -> memoryview:

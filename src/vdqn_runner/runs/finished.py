@@ -4,7 +4,7 @@ from pathlib import Path
 
 from vdqn_runner.config import RunConfig
 from vdqn_runner.errors import RunError
-from vdqn_runner.runs.folder import results, seed_path
+from vdqn_runner.runs.folder import kept_policy, results, seed_path
 from vdqn_runner.runs.status import read_status
 
 
@@ -25,3 +25,17 @@ def is_done(run: Path, config: RunConfig, seed: int) -> bool:
                 "train this seed again"
             )
     return True
+
+
+def lacks_policies(run: Path, config: RunConfig) -> list[int]:
+    """Return the finished seeds that did not keep all the policies which are asked for now."""
+    if not config.policy_every:
+        return []
+    episodes = range(config.policy_every, config.episodes + 1, config.policy_every)
+    names = [kept_policy(episode) for episode in episodes]
+    return [
+        seed
+        for seed in config.seeds
+        if is_done(run, config, seed)
+        and not all((seed_path(run, seed) / name).exists() for name in names)
+    ]

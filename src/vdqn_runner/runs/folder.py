@@ -4,7 +4,7 @@
   config.yaml
   seed-00003/
     episodes.csv  updates.csv  evaluations.csv  timing.csv
-    status.json  checkpoint.pt  policy.pt  lock
+    status.json  checkpoint.pt  policy.pt  policies/episode-00100.pt  lock
 """
 
 import re
@@ -30,6 +30,7 @@ STATUS = "status.json"
 CHECKPOINT = "checkpoint.pt"
 PREVIOUS_CHECKPOINT = "checkpoint.prev.pt"
 POLICY = "policy.pt"
+POLICIES = "policies"
 LOCK = "lock"
 
 _NAME_LENGTH = 100
@@ -58,6 +59,11 @@ def run_path(config: "RunConfig", env_label: str, identity: str) -> Path:
 def seed_path(run: Path, seed: int) -> Path:
     """Return the folder of one seed: ``seed-00003``; more digits where a seed needs them."""
     return run / f"seed-{seed:05d}"
+
+
+def kept_policy(episode: int) -> str:
+    """Return the file, below a seed's folder, of its parameters after ``episode`` episodes."""
+    return f"{POLICIES}/episode-{episode:05d}.pt"
 
 
 def results(config: "RunConfig") -> tuple[str, ...]:

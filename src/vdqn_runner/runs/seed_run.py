@@ -6,17 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from vdqn_runner.errors import RunError
-from vdqn_runner.runs.atomic import temporary_path
+from vdqn_runner.runs.atomic import cannot_write, temporary_path
 from vdqn_runner.runs.checkpoint import load_checkpoint, save_checkpoint, save_policy
 from vdqn_runner.runs.csvlog import Cell, CsvLog
 from vdqn_runner.runs.folder import (
     CHECKPOINT,
     EPISODES,
     EVALUATIONS,
+    POLICY,
     PREVIOUS_CHECKPOINT,
     STATUS,
     TIMING,
     UPDATES,
+    kept_policy,
 )
 from vdqn_runner.runs.provenance import utc_now
 from vdqn_runner.runs.status import Status, write_status
@@ -107,6 +109,15 @@ class SeedRun:
             self._logs[EVALUATIONS].write(row)
         self._logs[EVALUATIONS].flush()
 
+    def keep_policy(self, policy: Mapping[str, Any], episode: int) -> None:
+        """Keep the parameters as they are after ``episode`` episodes."""
+        path = self.folder / kept_policy(episode)
+        try:
+            path.parent.mkdir(exist_ok=True)
+        except OSError as error:
+            raise cannot_write(path.parent, error) from error
+        save_policy(path, dict(policy))
+
     def checkpoint(self, state: Mapping[str, Any], steps: int, updates: int) -> None:
         """Keep everything that is needed to go on from here."""
         offsets = self._sync_logs()
@@ -124,7 +135,7 @@ class SeedRun:
     def finish(self, policy: Mapping[str, Any], steps: int, updates: int) -> None:
         """Write the final policy, mark the seed as done, and drop what only a resume needs."""
         self._sync_logs()
-        save_policy(self.folder, dict(policy))
+        save_policy(self.folder / POLICY, dict(policy))
         self._write_status(state="done", steps=steps, updates=updates)
         newest = self.folder / CHECKPOINT
         for path in (newest, self.folder / PREVIOUS_CHECKPOINT, temporary_path(newest)):
