@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from scripts import state_dependence
 from vdqn_runner.config import build
 from vdqn_runner.play import posterior
 from vdqn_runner.play.agent import read_agent
-from vdqn_runner.play.q_posterior import belief
+from vdqn_runner.play.q_posterior import Belief, belief, share_of_equal_states
 from vdqn_runner.run import execute
 from vdqn_runner.runs.folder import kept_policy
 
@@ -142,3 +143,27 @@ def test_refusals(run, tmp_path, capsys):
 def test_chosen_episodes_are_spread_evenly():
     assert posterior.spread([3, 5], 5) == [3, 5]
     assert posterior.spread(list(range(100)), 5) == [0, 25, 50, 74, 99]
+
+
+def test_states_are_equal_where_q_is():
+    same = np.tile([1.0, 2.0], (N, 1))
+    same[0], same[-1] = [100.0, -100.0], [50.0, 50.0]  # the ends do not count
+    assert share_of_equal_states(Belief(same, same, same, same[:, 0])) == 1.0
+    other = same.copy()
+    other[2, 1] += 0.011
+    assert share_of_equal_states(Belief(other, same, same, same[:, 0])) == 0.75
+    slope = same + np.arange(N)[:, None]
+    assert share_of_equal_states(Belief(slope, same, same, same[:, 0])) == 0.0
+
+
+def test_the_study_of_states_has_a_row_a_seed(run, tmp_path, capsys):
+    output = tmp_path / "new" / "out.csv"
+    assert state_dependence.main([str(run), "-o", str(output)]) == 0
+    (row,) = csv.DictReader(output.read_text().splitlines())
+    expected = share_of_equal_states(belief(read_agent(run / "seed-00000"), N, 500))
+    assert row["equal_states"] == f"{expected:.4f}"
+    assert (row["env"], row["algo"], row["seed"]) == ("chain-6", "vdqn", "0")
+    with (run / "seed-00000" / "episodes.csv").open(newline="") as stream:
+        returns = [float(line["return"]) for line in csv.DictReader(stream)]
+    assert float(row["return_last_100"]) == pytest.approx(np.mean(returns), abs=1e-4)
+    assert "of 1" in capsys.readouterr().out

@@ -50,3 +50,15 @@ def belief(agent: Agent, n: int, samples: int) -> Belief:
     q = values.numpy().astype(np.float64)
     low, high = np.quantile(q, [TAIL, 1 - TAIL], axis=0)
     return Belief(q.mean(axis=0), low, high, (q[..., 1] > q[..., 0]).mean(axis=0))
+
+
+def share_of_equal_states(found: Belief, tolerance: float = 0.01) -> float:
+    """Return the share of the states 2 .. N-1 in which the mean Q is the same.
+
+    The same means that no action's Q is farther from its median over these states than
+    ``tolerance`` times the difference of the two actions' medians. A share of 1 is a policy that
+    does not look at the state.
+    """
+    q = found.mean[1:-1]
+    median = np.median(q, axis=0)
+    return float((np.abs(q - median).max(axis=1) < tolerance * np.ptp(median)).mean())

@@ -1,0 +1,61 @@
+"""Does what a trained agent believes of a chain depend on the state at all?
+
+On a chain, going right everywhere is optimal, so a network may learn it without looking at its
+input. For each finished seed: in which share of the states 2 .. N-1 the mean Q-values are the
+same, beside the seed's return at the end.
+
+    python scripts/state_dependence.py runs/paper -o results/state_dependence.csv
+"""
+
+import argparse
+import csv
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from vdqn_runner.analysis.load import Run, find_runs, load_episodes
+from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.play.agent import read_agent
+from vdqn_runner.play.q_posterior import belief, share_of_equal_states
+from vdqn_runner.runs.folder import POLICY
+
+COLUMNS = ("env", "algo", "seed", "equal_states", "return_last_100")
+SAMPLES = 500
+LAST = 100
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Measure how far Q depends on a chain's state.")
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUNS", help="not packed ones")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", required=True)
+    arguments = parser.parse_args(argv)
+    try:
+        runs = [run for run in find_runs(arguments.runs) if run.n is not None and not run.packed]
+        rows = [row for run in runs for row in measured(run)]
+    except (ConfigError, RunError) as error:
+        print(f"state_dependence: {error}", file=sys.stderr)
+        return 2 if isinstance(error, ConfigError) else 1
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    with arguments.output.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream, lineterminator="\n").writerows([COLUMNS, *rows])
+    for env, algo in dict.fromkeys((row[0], row[1]) for row in rows):
+        shares = [float(row[3]) for row in rows if row[:2] == (env, algo)]
+        most = sum(share > 0.8 for share in shares)
+        print(f"{env:>10} {algo:>9}: Q the same in over 80 % of states in {most} of {len(shares)}")
+    return 0
+
+
+def measured(run: Run) -> Iterator[tuple[str, str, int, str, str]]:
+    """Yield a row for each finished seed of a chain run."""
+    assert run.n is not None
+    episodes = load_episodes(run)
+    for seed, folder in run.seeds.items():
+        if not (folder / POLICY).exists():
+            continue
+        share = share_of_equal_states(belief(read_agent(folder), run.n, SAMPLES))
+        last = episodes[episodes["seed"] == seed]["return"].tail(LAST).mean()
+        yield run.env, run.algo, seed, f"{share:.4f}", f"{last:.4f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
