@@ -51,6 +51,9 @@ class CsvLog:
         try:
             self._size = _cut(self._file, path, offset)
             _check_header(self._file, path, header, self._size)
+        except OSError as error:
+            self._file.close()
+            raise cannot_write(path, error) from error
         except BaseException:
             self._file.close()
             raise
@@ -86,7 +89,8 @@ class CsvLog:
         power cut may leave a checkpoint that knows more rows than the file has.
 
         Raises:
-            RunError: the file cannot be written; rows not written are dropped.
+            RunError: the file cannot be written; rows not written are dropped. Or, with ``sync``,
+                it is no longer there or another program has changed its size.
         """
         data = memoryview(b"".join(self._pending))
         self._pending.clear()
@@ -100,6 +104,8 @@ class CsvLog:
                 os.fsync(self._file.fileno())
         except OSError as error:
             raise cannot_write(self.path, error) from error
+        if sync:
+            self._check_in_place()
 
     def offset(self) -> int:
         """Flush and return the size of the file in bytes."""
@@ -127,6 +133,18 @@ class CsvLog:
     ) -> None:
         """Close the log."""
         self.close()
+
+    def _check_in_place(self) -> None:
+        """Refuse to go on with a file that nobody would find: its rows would be lost unnoticed."""
+        try:
+            size = os.stat(self.path).st_size
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        if size != self._size:
+            raise RunError(
+                f"{self.path} has {size} bytes where {self._size} were written: another program "
+                "changed it; delete the seed's folder to train it again"
+            )
 
     def _append(self, line: bytes) -> None:
         self._pending.append(line)

@@ -1,10 +1,12 @@
-"""Whether a seed needs no more training."""
+"""Whether a seed needs no more training, and what it then no longer needs."""
 
+import contextlib
 from pathlib import Path
 
 from vdqn_runner.config import RunConfig
 from vdqn_runner.errors import RunError
-from vdqn_runner.runs.folder import results, seed_path
+from vdqn_runner.runs.atomic import temporary_path
+from vdqn_runner.runs.folder import CHECKPOINT, PREVIOUS_CHECKPOINT, results, seed_path
 from vdqn_runner.runs.status import read_status
 
 
@@ -25,3 +27,14 @@ def is_done(run: Path, config: RunConfig, seed: int) -> bool:
                 "train this seed again"
             )
     return True
+
+
+def drop_checkpoints(folder: Path) -> None:
+    """Remove what only a resume needs; what cannot be removed does no harm and stays.
+
+    The seed is done, and its status says so.
+    """
+    newest = folder / CHECKPOINT
+    for path in (newest, folder / PREVIOUS_CHECKPOINT, temporary_path(newest)):
+        with contextlib.suppress(OSError):
+            path.unlink()

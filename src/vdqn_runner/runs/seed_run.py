@@ -1,23 +1,16 @@
 """One seed's folder while it is being trained: its logs, status and checkpoints."""
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from vdqn_runner.errors import RunError
-from vdqn_runner.runs.atomic import temporary_path
 from vdqn_runner.runs.checkpoint import load_checkpoint, save_checkpoint, save_policy
 from vdqn_runner.runs.csvlog import Cell, CsvLog
-from vdqn_runner.runs.folder import (
-    CHECKPOINT,
-    EPISODES,
-    EVALUATIONS,
-    PREVIOUS_CHECKPOINT,
-    STATUS,
-    TIMING,
-    UPDATES,
-)
+from vdqn_runner.runs.finished import drop_checkpoints
+from vdqn_runner.runs.folder import EPISODES, EVALUATIONS, STATUS, TIMING, UPDATES
 from vdqn_runner.runs.provenance import utc_now
 from vdqn_runner.runs.status import Status, write_status
 
@@ -26,13 +19,20 @@ TIMING_COLUMNS = ("seed", "iteration", "step", "seconds", "steps_per_second")
 
 
 class SeedRun:
-    """Writes what one seed produces; the caller holds the folder's lock."""
+    """Writes what one seed produces; the caller holds the folder's lock.
+
+    Attributes:
+        folder: The seed's folder.
+        seed: The seed.
+        failure: Why it could not go on, in one line; None if it could.
+    """
 
     def __init__(self, folder: Path, status: Status) -> None:
         """``status`` is what the seed starts with; nothing is written yet."""
         self.folder = folder
         self.seed = status.seed
         self._status = status
+        self.failure: str | None = None
         self._offsets: Mapping[str, int] = {}
         self._logs: dict[str, CsvLog] = {}
 
@@ -95,7 +95,9 @@ class SeedRun:
         """Add a row to updates.csv and, with the time it took, to timing.csv; flush all logs."""
         self._logs[UPDATES].write(figures)
         identity = (figures["seed"], figures["iteration"], figures["step"])
-        self._logs[TIMING].write((*identity, seconds, steps / seconds))
+        # A clock may stand still.
+        speed = steps / seconds if seconds > 0 else float("nan")
+        self._logs[TIMING].write((*identity, seconds, speed))
         for log in self._logs.values():
             log.flush()
 
@@ -123,9 +125,7 @@ class SeedRun:
         self._sync_logs()
         save_policy(self.folder, dict(policy))
         self._write_status(state="done", steps=steps, updates=updates)
-        newest = self.folder / CHECKPOINT
-        for path in (newest, self.folder / PREVIOUS_CHECKPOINT, temporary_path(newest)):
-            path.unlink(missing_ok=True)
+        drop_checkpoints(self.folder)
         self.close()
 
     @property
@@ -134,8 +134,19 @@ class SeedRun:
         return self._status.state == "done"
 
     def fail(self, reason: str) -> None:
-        """Mark the seed as failed."""
-        self._write_status(state="failed", reason=reason)
+        """Mark the seed as failed, on the disk too unless that is what fails."""
+        self.failure = reason
+        with contextlib.suppress(RunError):
+            self._write_status(state="failed", reason=reason)
+
+    def stop(self) -> None:
+        """Mark the seed, unless it is done or failed, as stopped where it was checkpointed last.
+
+        One that has no checkpoint is still to begin.
+        """
+        if self._status.state not in ("done", "failed"):
+            with contextlib.suppress(RunError):
+                self._write_status(state="stopped" if self._status.steps else "planned")
 
     def close(self) -> None:
         """Close the logs; closing twice is allowed."""
