@@ -132,37 +132,42 @@ def _config(tree: dict[str, Any], place: Place | None) -> "RunConfig":
     Hydra composes each job when it starts, from files that may have been edited meanwhile.
     """
     from vdqn_runner.config import build
-    from vdqn_runner.sweep import planned_settings
+    from vdqn_runner.sweep import planned
 
-    planned = planned_settings(place.sweep, place.job) if place is not None else None
-    if place is None or planned is None:
+    job = planned(place.sweep, place.job) if place is not None else None
+    if job is None:
         return build(tree)
-    config = build(planned)
+    config = build(job.settings)
     try:
         changed = build(tree) != config
     except ConfigError:
         changed = True
     if changed:
         _say(
-            f"note: {' '.join(place.overrides)}: settings files were changed since the sweep "
-            "began; this job keeps the settings of its beginning"
+            f"note: {job.label}: settings files were changed since the sweep began; this job keeps "
+            "the settings that it had then"
         )
     return config
 
 
 def _note(place: Place, outcome: "Outcome", reason: str) -> None:
     """Write down how a job of a sweep ended; tell at once what is not read at the end."""
-    from vdqn_runner.sweep import JOBS, Ended, note
+    from vdqn_runner.sweep import Ended, note, planned
 
-    if outcome == "skipped":
-        _say(f"skipped {' '.join(place.overrides)}: {reason}")
-    elif outcome == "failed" and not (place.sweep / JOBS).exists():
-        _complain(f"{' '.join(place.overrides)}: {reason}")
     try:
-        note(place.sweep, place.job, Ended(place.overrides, outcome, reason))
+        job = planned(place.sweep, place.job)
+    except RunError:
+        job = None  # the reason says so
+    label = job.label if job is not None else " ".join(place.overrides)
+    if outcome == "skipped":
+        _say(f"skipped {label}: {reason}")
+    elif outcome == "failed" and job is None:
+        _complain(f"{label}: {reason}")
+    try:
+        note(place.sweep, place.job, place.overrides, Ended(outcome, reason))
     except RunError as error:
         # The end of the sweep then misses the record and says so.
-        _complain(f"{' '.join(place.overrides)}: {reason or outcome}; {error}")
+        _complain(f"{label}: {reason or outcome}; {error}")
 
 
 def _command(arguments: list[str]) -> int:
@@ -190,7 +195,7 @@ def _command(arguments: list[str]) -> int:
         return _hand_to_hydra(arguments)
     from vdqn_runner.sweep import begin
 
-    begin(planned.sweep_dir, zip(planned.overrides, planned.jobs, strict=True))
+    begin(planned.sweep_dir, planned.overrides, planned.jobs)
     folder = str(planned.sweep_dir).replace("\\", "\\\\").replace("'", "\\'")
     code = _hand_to_hydra([*arguments, f"hydra.sweep.dir='{folder}'"])
     return _report(planned, code)
@@ -239,29 +244,29 @@ def _hand_to_hydra(arguments: list[str]) -> int:
 
 def _report(planned: "Plan", code: int) -> int:
     """Say which jobs of a sweep are not done and return the exit code, ``code`` if that is bad."""
-    from vdqn_runner.sweep import outcomes
+    from vdqn_runner.sweep import ended, labels
 
     assert planned.sweep_dir is not None
-    ended = outcomes(planned.sweep_dir, planned.overrides)
-    failed = [one for one in ended if one is not None and one.outcome == "failed"]
-    skipped = [one for one in ended if one is not None and one.outcome == "skipped"]
-    table = [(" ".join(one.overrides), one.reason) for one in failed]
-    if code in (OK, FAILED):
-        # A signal ends a sweep early; otherwise every job leaves word.
-        table += [
-            (" ".join(overrides), "did not run, or its process was killed")
-            for overrides, one in zip(planned.overrides, ended, strict=True)
-            if one is None
-        ]
+    table, skipped = [], 0
+    for number, label in enumerate(labels(planned.overrides)):
+        end = ended(planned.sweep_dir, number)
+        if end is None:
+            # A signal ends a sweep early; otherwise every job leaves word.
+            if code in (OK, FAILED):
+                table.append((label, "did not run, or its process was killed"))
+        elif end.outcome == "failed":
+            table.append((label, end.reason))
+        else:
+            skipped += end.outcome == "skipped"
     n_jobs = len(planned.jobs)
     if table:
         _complain(f"{len(table)} of {n_jobs} jobs failed")
-        width = max(len(overrides) for overrides, _ in table)
-        for overrides, reason in table:
-            print(f"  {overrides:<{width}}  {reason}", file=sys.stderr)
+        width = max(len(label) for label, _ in table)
+        for label, reason in table:
+            print(f"  {label:<{width}}  {reason}", file=sys.stderr)
     if skipped:
         _say(
-            f"{len(skipped)} of {n_jobs} jobs skipped, since other processes train their seeds; "
+            f"{skipped} of {n_jobs} jobs skipped, since other processes train their seeds; "
             "the same command again does what is then left"
         )
     return code or (FAILED if table else HELD if skipped else OK)

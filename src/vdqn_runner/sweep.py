@@ -1,6 +1,6 @@
 """The folder of a sweep: what was planned when it began, and what became of each job.
 
-    jobs.json            settings and overrides of every job, in order
+    jobs.json            every job in order: its name in messages, and its settings
     done-00003.json      one file a job that ended, or failed-00003.json, or skipped-00003.json
 
 It is how jobs and the command that began them speak to each other, whichever processes and machines
@@ -8,7 +8,7 @@ a launcher uses.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -23,32 +23,45 @@ Outcome = Literal["done", "failed", "skipped"]
 
 
 @dataclass(frozen=True)
+class Planned:
+    """A job as it was when the sweep began.
+
+    Attributes:
+        label: The overrides that tell the job from the others.
+        settings: All settings of its run, as ``config.build`` takes them.
+    """
+
+    label: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Ended:
     """How a job ended.
 
     Attributes:
-        overrides: What tells the job from the others.
         outcome: ``skipped`` where another process trains its seeds.
         reason: Why it is not done, in one line; empty if it is.
     """
 
-    overrides: tuple[str, ...]
     outcome: Outcome
     reason: str
 
 
-def begin(folder: Path, jobs: Iterable[tuple[Sequence[str], RunConfig]]) -> None:
+def begin(folder: Path, overrides: Sequence[Sequence[str]], runs: Sequence[RunConfig]) -> None:
     """Make the folder and write down the jobs; what an earlier sweep left in it is removed.
 
     Args:
         folder: The sweep's folder.
-        jobs: The overrides and the settings of each job, in order.
+        overrides: Those of each job, in order.
+        runs: The run of each job.
 
     Raises:
         RunError: It cannot be written.
     """
     planned = [
-        {"overrides": list(overrides), "settings": settings(config)} for overrides, config in jobs
+        {"label": label, "settings": config.model_dump(mode="json")}
+        for label, config in zip(labels(overrides), runs, strict=True)
     ]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,13 +73,14 @@ def begin(folder: Path, jobs: Iterable[tuple[Sequence[str], RunConfig]]) -> None
     write_atomic(folder / JOBS, [json.dumps(planned).encode()])
 
 
-def settings(config: RunConfig) -> dict[str, Any]:
-    """Return all settings of a run as plain values, which ``config.build`` takes again."""
-    return config.model_dump(mode="json")
+def labels(overrides: Sequence[Sequence[str]]) -> list[str]:
+    """Return for each job those of its overrides that not all jobs have; all if that is none."""
+    common = set.intersection(*map(set, overrides)) if overrides else set()
+    return [" ".join([one for one in job if one not in common] or job) for job in overrides]
 
 
-def planned_settings(folder: Path, job: int) -> dict[str, Any] | None:
-    """Return the settings that a job had when the sweep began.
+def planned(folder: Path, job: int) -> Planned | None:
+    """Return a job as it was when the sweep began.
 
     None where nothing is written down: another sweeper than Hydra's own decides its jobs as it
     goes.
@@ -76,36 +90,31 @@ def planned_settings(folder: Path, job: int) -> dict[str, Any] | None:
     """
     path = folder / JOBS
     try:
-        found: dict[str, Any] = json.loads(path.read_bytes())[job]["settings"]
+        return Planned(**json.loads(path.read_bytes())[job])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise RunError(f"{path} cannot be read for job {job} ({type(error).__name__})") from error
-    return found
 
 
-def note(folder: Path, job: int, ended: Ended) -> None:
-    """Write down how a job ended.
+def note(folder: Path, job: int, overrides: Sequence[str], ended: Ended) -> None:
+    """Write down how a job with these overrides ended.
 
     Raises:
         RunError: It cannot be written.
     """
-    record = {"overrides": list(ended.overrides), "reason": ended.reason}
+    record = {"overrides": list(overrides), "reason": ended.reason}
     write_atomic(folder / f"{ended.outcome}-{job:05d}.json", [json.dumps(record).encode()])
 
 
-def outcomes(folder: Path, jobs: Sequence[Sequence[str]]) -> list[Ended | None]:
-    """Return how each job ended, by the overrides of all; None for one that left no word."""
-    return [_outcome(folder, job, tuple(overrides)) for job, overrides in enumerate(jobs)]
-
-
-def _outcome(folder: Path, job: int, overrides: tuple[str, ...]) -> Ended | None:
+def ended(folder: Path, job: int) -> Ended | None:
+    """Return how a job ended; None if it left no word."""
     for outcome in get_args(Outcome):
         try:
             record = json.loads((folder / f"{outcome}-{job:05d}.json").read_bytes())
-            return Ended(overrides, outcome, str(record["reason"]))
+            return Ended(outcome, str(record["reason"]))
         except FileNotFoundError:
             continue
         except (OSError, ValueError, LookupError, TypeError):
-            return Ended(overrides, outcome, "" if outcome == "done" else "its record is damaged")
+            return Ended(outcome, "" if outcome == "done" else "its record is damaged")
     return None

@@ -11,7 +11,7 @@ import vdqn_runner
 HERE = Path(__file__).parent
 SOURCE = Path(vdqn_runner.__file__).parents[1]
 ENVIRON = os.environ | {
-    "PYTHONPATH": os.pathsep.join([str(SOURCE), str(HERE)]),
+    "PYTHONPATH": os.pathsep.join(map(str, [SOURCE, HERE, HERE / "plugins"])),
     "OMP_NUM_THREADS": "1",
 }
 RESULTS = ("episodes.csv", "updates.csv", "evaluations.csv", "policy.pt")
@@ -106,7 +106,9 @@ def overrides(out, algo="vdqn", env="chain", **top):
     learner["network.hidden"] = "[16]"
     del learner["network"]
     line = [f"algo={learner.pop('name')}", *of_env]
-    line += [f"{key}={str(value).lower() if value is True else value}" for key, value in plain.items()]
+    line += [
+        f"{key}={str(value).lower() if value is True else value}" for key, value in plain.items()
+    ]
     line += [f"evaluate.{key}={value}" for key, value in evaluate.items()]
     return line + [f"algo.{key}={value}" for key, value in learner.items()]
 
@@ -121,7 +123,7 @@ def results(out):
     """By seed, the bytes of the files with its numbers; None for one that is not there."""
     return {
         folder.name: {
-            name: (folder / name).read_bytes() if (folder / name).exists() else None
+            name: (folder / name).read_bytes() if (folder / name).is_file() else None
             for name in RESULTS
         }
         for folder in the_run(out).glob("seed-*")
@@ -133,10 +135,28 @@ def statuses(out):
     found = {}
     for folder in sorted(the_run(out).glob("seed-*")):
         file = folder / "status.json"
-        found[folder.name] = json.loads(file.read_text()) if file.exists() else None
+        found[folder.name] = json.loads(file.read_text()) if file.is_file() else None
     return found
 
 
 def states(out):
     """By seed, its state."""
     return {name: status and status["state"] for name, status in statuses(out).items()}
+
+
+def calls_of(server, out, wanted):
+    """The names of the calls that a run makes on its files, in a folder of their own."""
+    out.mkdir(exist_ok=True)
+    record = out / "calls"
+    child = server.run(out, settings=wanted, fault={"what": "count", "record": str(record)})
+    assert (child.code, child.lines) == (0, [])
+    return record.read_text().splitlines()
+
+
+def error_of(child):
+    """The one line of a command that failed."""
+    assert child.code == 1, child.lines
+    (line,) = child.lines
+    assert line.startswith("vdqn-run: error: ")
+    assert ".tmp" not in line and "Traceback" not in line
+    return line.removeprefix("vdqn-run: error: ")

@@ -16,11 +16,12 @@ import traceback
 import injection
 import numpy.ma  # noqa: F401 (NumPy's median imports it)
 from hydra._internal.utils import get_args_parser
+from omegaconf import OmegaConf
 
-import vdqn_runner.seeds
+import vdqn_runner.seeds  # noqa: F401 (what trains, and torch)
 from vdqn_runner import run
-from vdqn_runner.cli import main
-from vdqn_runner.config import build, compose
+from vdqn_runner.cli import job, main
+from vdqn_runner.config import compose
 from vdqn_runner.kernels import available
 
 
@@ -62,9 +63,13 @@ def _start(work: dict) -> int:
 
 
 def _work(
-    err: str, cwd: str, argv: list | None = None, settings: dict | None = None, fault: dict | None = None
+    err: str,
+    cwd: str,
+    argv: list | None = None,
+    settings: dict | None = None,
+    fault: dict | None = None,
 ) -> int:
-    """Run a command line, or a run from its settings, with its output in the file ``err``."""
+    """Run a command line, or one job with these settings, with its output in the file ``err``."""
     # Also where the tests run in the background of a shell, which then ignores SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     descriptor = os.open(err, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -78,7 +83,10 @@ def _work(
         injection.install(**fault)
     if argv is not None:
         return main(argv)
-    run.execute(build(settings))
+    try:
+        job(OmegaConf.create(settings))
+    except SystemExit as end:
+        return int(end.code)
     return 0
 
 

@@ -3,20 +3,11 @@
 import shutil
 
 import pytest
-from fault_runs import ALGOS, results, settings, states
-
-
-def calls_of(server, out, wanted):
-    """The names of the calls of a run."""
-    record = out / "calls"
-    child = server.run(out, settings=wanted, fault={"what": "count", "record": str(record)})
-    assert (child.code, child.lines) == (0, [])
-    return record.read_text().splitlines()
+from fault_runs import ALGOS, calls_of, results, settings, states
 
 
 def die_at_every_call(server, tmp_path, undisturbed, **kwargs):
     out = tmp_path / "out"
-    out.mkdir()
     wanted = settings(out, **kwargs)
     calls = calls_of(server, out, wanted)
     assert results(out) == undisturbed
@@ -64,15 +55,14 @@ def test_one_seed(server, tmp_path, undisturbed):
 def test_a_second_death_in_the_resumed_run(server, tmp_path, undisturbed, first, step):
     """The logs are cut back only there."""
     out, kept = tmp_path / "out", tmp_path / "kept"
-    kept.mkdir()
     wanted = settings(out)
-    out.mkdir()
     calls = calls_of(server, out, wanted)
     at = calls.index("replace checkpoint.pt.tmp") + len(calls) // 3
     shutil.rmtree(out)
     out.mkdir()
     assert server.run(out, settings=wanted, fault={"what": "kill", "at": at}).code == -9
-    shutil.copytree(out, kept, dirs_exist_ok=True)
+    out.rename(kept)
+    shutil.copytree(kept / "default", out / "default")
     calls = calls_of(server, out, wanted)
     assert "truncate episodes.csv" in calls
     for at in range(first, len(calls) + 1, step):

@@ -1,4 +1,4 @@
-"""`vdqn-run` killed at random instants and started again until it is done: the undisturbed bytes."""
+"""`vdqn-run` killed at random instants, and started again until it is done: the same bytes."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from fault_runs import ALGOS, ENVS, overrides, results, states
+from fault_runs import ALGOS, ENVS, overrides, results, settings, states
 
 from vdqn_runner.errors import RunError
 from vdqn_runner.runs.lock import SeedLock
@@ -43,11 +43,10 @@ def kill_until_done(server, tmp_path, kills, seed, **kwargs):
     """Kill a command ``kills`` times, in as many runs as that takes, and compare all of them."""
     straight, out = tmp_path / "straight", tmp_path / "out"
     straight.mkdir()
-    child = server.start(straight, argv=overrides(straight, quiet=False, **kwargs))
-    wait_for_training(child)
     begun = time.monotonic()
-    assert child.wait().code == 0, child.lines
+    child = server.run(straight, settings=settings(straight, **kwargs))
     seconds = time.monotonic() - begun
+    assert child.code == 0, child.lines
     wanted = results(straight)
     rng = np.random.default_rng(seed)
     delays = []
@@ -95,5 +94,3 @@ def test_often(server, tmp_path, algo, env):
 @pytest.mark.slow
 def test_a_parent_of_workers_often(server, tmp_path):
     kill_until_done(server, tmp_path, 10, 22, workers=2, **arguments("gym"))
-
-
