@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from vdqn_runner.sweep import Outcome
 
 OK, FAILED, REFUSED, HELD, INTERRUPTED, TERMINATED = 0, 1, 2, 75, 130, 143
+FULL_ERROR = "HYDRA_FULL_ERROR"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with terminated_in_one_line():
             return _command(arguments)
     except ConfigError as error:
-        if os.environ.get("HYDRA_FULL_ERROR") == "1":
+        if os.environ.get(FULL_ERROR) == "1":
             traceback.print_exc()
         _complain(str(error))
         return REFUSED
@@ -229,16 +230,29 @@ def _hand_to_hydra(arguments: list[str]) -> int:
     """Let Hydra carry out a command line with ``job``; return the exit code."""
     import hydra
 
+    from vdqn_runner.config.explain import one_line
     from vdqn_runner.config.files import conf_dir
 
     entry = hydra.main(config_path=str(conf_dir()), config_name="config", version_base="1.3")(job)
     before, sys.argv = sys.argv, ["vdqn-run", *arguments]
+    wanted = os.environ.get(FULL_ERROR)
+    # Otherwise Hydra prints errors itself, in many lines; here, say, of a settings file that was
+    # spoilt since the request was checked.
+    os.environ[FULL_ERROR] = "1"
     try:
         entry()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else FAILED
+    except Exception as error:
+        if wanted == "1":
+            traceback.print_exc()
+        _complain(one_line(error))
+        return FAILED
     finally:
         sys.argv = before
+        del os.environ[FULL_ERROR]
+        if wanted is not None:
+            os.environ[FULL_ERROR] = wanted
     return OK
 
 

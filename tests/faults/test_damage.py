@@ -8,6 +8,8 @@ import shutil
 import pytest
 from fault_runs import calls_of, error_of, results, settings, states, the_run
 
+from vdqn_runner.runs.checkpoint import load_checkpoint, save_checkpoint
+
 TWO = {"n_seeds": 2}
 
 
@@ -103,6 +105,29 @@ def test_a_log_that_lacks_lines(out, goes_on, fails, name):
     told = fails()
     assert f"{folder}/{name} has 20 bytes" in told and "delete the seed's folder" in told
     shutil.rmtree(folder)
+    assert goes_on() == []
+
+
+@pytest.mark.parametrize("name", ["episodes.csv", "evaluations.csv"])
+@pytest.mark.parametrize("line", [1, 3])
+def test_a_log_with_another_digit(out, goes_on, fails, name, line):
+    """It would else be in the finished log."""
+    folder = the_run(out) / "seed-00001"
+    lines = (folder / name).read_bytes().splitlines(keepends=True)
+    lines[line] = lines[line].replace(b"1", b"3", 1)
+    (folder / name).write_bytes(b"".join(lines))
+    told = fails()
+    assert f"{folder}/{name} was changed since its checkpoint" in told
+    shutil.rmtree(folder)
+    assert goes_on() == []
+
+
+def test_checkpoints_without_checksums(out, goes_on):
+    """As those of the version before."""
+    for folder in the_run(out).glob("seed-*"):
+        payload = load_checkpoint(folder)
+        del payload["checksums"]
+        save_checkpoint(folder, payload)
     assert goes_on() == []
 
 

@@ -64,6 +64,27 @@ def test_jobs_in_processes_of_their_own(server, tmp_path, undisturbed):
     assert states(out) == {"seed-00000": "done", "seed-00002": "done"}
 
 
+def test_settings_that_are_spoilt_meanwhile(server, tmp_path, undisturbed):
+    """A job that Hydra cannot compose any more does not run, and the end says so."""
+    out = tmp_path / "out"
+    out.mkdir()
+    mine = tmp_path / "mine" / "algo" / "mine.yaml"
+    mine.parent.mkdir(parents=True)
+    mine.write_text(yaml.safe_dump(settings(out, algo="dqn")["algo"]))
+    line = [one for one in swept(out, "seed=0,1,2") if not one.startswith("algo")]
+    fault = {"what": "do", "at": 60, "command": f"echo ']' > {mine}"}
+    child = server.run(tmp_path, argv=["-cd", "mine", *line, "algo=mine"], fault=fault)
+    assert child.code == 1
+    first, *table = child.lines
+    assert first.startswith("vdqn-run: error: ") and "mine.yaml" in first
+    assert table == [
+        "vdqn-run: error: 2 of 3 jobs failed",
+        "  seed=1  did not run, or its process was killed",
+        "  seed=2  did not run, or its process was killed",
+    ]
+    assert states(out) == {"seed-00000": "done"}
+
+
 def test_settings_that_are_edited_meanwhile_stay_as_they_were(server, tmp_path, undisturbed):
     """By the first job, in a launcher's process, and the others keep to the plan."""
     out = tmp_path / "out"

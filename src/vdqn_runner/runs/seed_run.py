@@ -34,6 +34,7 @@ class SeedRun:
         self._status = status
         self.failure: str | None = None
         self._offsets: Mapping[str, int] = {}
+        self._checksums: Mapping[str, int] = {}
         self._logs: dict[str, CsvLog] = {}
 
     def plan(self) -> None:
@@ -59,6 +60,8 @@ class SeedRun:
                 "C compiler that there were before, or remove the folder to start again"
             )
         self._offsets = payload["offsets"]
+        # Checkpoints of earlier versions have none.
+        self._checksums = payload.get("checksums", {})
         self._status = dataclasses.replace(self._status, **payload["counts"])
         state: dict[str, Any] = payload["state"]
         return state
@@ -81,7 +84,9 @@ class SeedRun:
         if evaluation_columns:
             columns[EVALUATIONS] = tuple(evaluation_columns)
         for name, names in columns.items():
-            self._logs[name] = CsvLog(self.folder / name, names, self._offsets.get(name, 0))
+            self._logs[name] = CsvLog(
+                self.folder / name, names, self._offsets.get(name, 0), self._checksums.get(name)
+            )
         self._write_status(state="running")
 
     def write_episode(self, figures: Mapping[str, Cell]) -> None:
@@ -109,14 +114,20 @@ class SeedRun:
 
     def checkpoint(self, state: Mapping[str, Any], steps: int, updates: int) -> None:
         """Keep everything that is needed to go on from here."""
-        offsets = self._sync_logs()
+        self._sync_logs()
         counts = {
             "episodes_done": self._status.episodes_done,
             "steps": steps,
             "updates": updates,
         }
         engine = self._status.versions["kernels"]
-        payload = {"state": state, "offsets": offsets, "counts": counts, "engine": engine}
+        payload = {
+            "state": state,
+            "offsets": {name: log.offset() for name, log in self._logs.items()},
+            "checksums": {name: log.checksum() for name, log in self._logs.items()},
+            "counts": counts,
+            "engine": engine,
+        }
         save_checkpoint(self.folder, payload)
         self._write_status(**counts)
 
@@ -153,10 +164,9 @@ class SeedRun:
         for log in self._logs.values():
             log.close()
 
-    def _sync_logs(self) -> dict[str, int]:
+    def _sync_logs(self) -> None:
         for log in self._logs.values():
             log.flush(sync=True)
-        return {name: log.offset() for name, log in self._logs.items()}
 
     def _write_status(self, **changes: Any) -> None:
         self._status = dataclasses.replace(self._status, updated=utc_now(), **changes)
