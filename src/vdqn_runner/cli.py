@@ -5,83 +5,170 @@ request that is refused never loads torch.
 """
 
 import argparse
-import json
 import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.errors import ConfigError, HeldError, RunError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
-FAILURE_FILES = "failed-{:05d}.json"
+    from vdqn_runner.config import RunConfig
+    from vdqn_runner.config.compose import Plan
+    from vdqn_runner.sweep import Outcome
+
+OK, FAILED, REFUSED, HELD, INTERRUPTED, TERMINATED = 0, 1, 2, 75, 130, 143
+FULL_ERROR = "HYDRA_FULL_ERROR"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out one command line (by default the process's) and return the exit code.
 
-    0: done. 1: a run failed. 2: the request was refused and nothing was made. 130: interrupted.
+    0: done. 1: a run failed. 2: the request was refused and nothing was made. 75: nothing failed,
+    but jobs of a sweep were left to the processes that train them already. 130: interrupted. 143:
+    terminated.
     """
+    from vdqn_runner.runs.interrupt import Terminated, terminated_in_one_line
+
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _command(arguments)
+        with terminated_in_one_line():
+            return _command(arguments)
     except ConfigError as error:
-        if os.environ.get("HYDRA_FULL_ERROR") == "1":
+        if os.environ.get(FULL_ERROR) == "1":
             traceback.print_exc()
         _complain(str(error))
         return REFUSED
-    except KeyboardInterrupt:
-        print(file=sys.stderr)
-        _complain("interrupted; the same command again goes on from the last checkpoint")
-        return INTERRUPTED
+    except RunError as error:
+        _complain(str(error))
+        return FAILED
+    except KeyboardInterrupt as stop:
+        if sys.stderr.isatty():
+            print(file=sys.stderr)  # the terminal has put ^C there
+        _complain(str(stop) or "interrupted while nothing trained; nothing is lost")
+        return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
 
 
 def job(settings: "DictConfig") -> None:
     """Run one job with composed settings; what Hydra calls, in whichever process it chooses.
 
-    A failure of a single run, and a signal, end the process with their exit code. A failure in a
-    sweep is written to the sweep's folder, so that the other jobs go on and ``main`` can list it
-    at the end, even if the job ran on another machine.
+    A failure of a single run, and a signal, end the process with their exit code. How a job of a
+    sweep ends is written to the sweep's folder, so that the other jobs go on and ``main`` can list
+    it at the end, even if the job ran on another machine.
     """
-    from hydra.core.hydra_config import HydraConfig
-    from hydra.types import RunMode
     from omegaconf import OmegaConf
 
-    from vdqn_runner.config import build
     from vdqn_runner.config.paper_lr import register
     from vdqn_runner.runs.interrupt import Interrupted
 
     register()  # a launcher may have started this process for the job
-    code = FAILED
+    place = _place()
+    code, reason = FAILED, ""
+    outcome: Outcome = "failed"
     try:
         tree: Any = OmegaConf.to_container(settings, resolve=True)
-        config = build(tree)
+        config = _config(tree, place)
         from vdqn_runner.run import execute
 
         execute(config)
-        return
+        code, outcome = OK, "done"
     except Interrupted as stop:
         _complain(str(stop))
         raise SystemExit(128 + stop.signal) from stop
     except ConfigError as error:
         code, reason = REFUSED, str(error)
+    except HeldError as error:
+        outcome, reason = "skipped", str(error)
     except RunError as error:
         reason = str(error)
     except Exception as error:
         traceback.print_exc()
         reason = f"internal error, see the traceback: {type(error).__name__}: {error}"
-    hydra = HydraConfig.get()
-    if hydra.mode is not RunMode.MULTIRUN:
+    if place is not None:
+        _note(place, outcome, " ".join(reason.split()))
+    elif code != OK:
         _complain(reason)
         raise SystemExit(code)
-    record = {"overrides": list(hydra.overrides.task), "reason": " ".join(reason.split())}
-    path = Path(hydra.sweep.dir) / FAILURE_FILES.format(hydra.job.num)
-    path.write_text(json.dumps(record), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which job of which sweep this is.
+
+    Attributes:
+        sweep: The sweep's folder.
+        job: The job's number.
+        overrides: What tells the job from the others.
+    """
+
+    sweep: Path
+    job: int
+    overrides: tuple[str, ...]
+
+
+def _place() -> Place | None:
+    """Return where the job of this process belongs; None if there is no sweep."""
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+    from omegaconf import OmegaConf
+
+    hydra = HydraConfig.get() if HydraConfig.initialized() else None
+    if (
+        hydra is None
+        or hydra.mode is not RunMode.MULTIRUN
+        or OmegaConf.is_missing(hydra.job, "num")
+    ):
+        return None
+    return Place(Path(hydra.sweep.dir), hydra.job.num, tuple(hydra.overrides.task))
+
+
+def _config(tree: dict[str, Any], place: Place | None) -> "RunConfig":
+    """Build the run: in a sweep from the settings it had when the sweep began.
+
+    Hydra composes each job when it starts, from files that may have been edited meanwhile.
+    """
+    from vdqn_runner.config import build
+    from vdqn_runner.sweep import planned
+
+    job = planned(place.sweep, place.job) if place is not None else None
+    if job is None:
+        return build(tree)
+    config = build(job.settings)
+    try:
+        changed = build(tree) != config
+    except ConfigError:
+        changed = True
+    if changed:
+        _say(
+            f"note: {job.label}: settings files were changed since the sweep began; this job keeps "
+            "the settings that it had then"
+        )
+    return config
+
+
+def _note(place: Place, outcome: "Outcome", reason: str) -> None:
+    """Write down how a job of a sweep ended; tell at once what is not read at the end."""
+    from vdqn_runner.sweep import Ended, note, planned
+
+    try:
+        job = planned(place.sweep, place.job)
+    except RunError:
+        job = None  # the reason says so
+    label = job.label if job is not None else " ".join(place.overrides)
+    if outcome == "skipped":
+        _say(f"skipped {label}: {reason}")
+    elif outcome == "failed" and job is None:
+        _complain(f"{label}: {reason}")
+    try:
+        note(place.sweep, place.job, place.overrides, Ended(outcome, reason))
+    except RunError as error:
+        # The end of the sweep then misses the record and says so.
+        _complain(f"{label}: {reason or outcome}; {error}")
 
 
 def _command(arguments: list[str]) -> int:
@@ -107,15 +194,12 @@ def _command(arguments: list[str]) -> int:
     planned = plan(args)
     if planned.sweep_dir is None:
         return _hand_to_hydra(arguments)
-    try:
-        planned.sweep_dir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        _complain(f"{planned.sweep_dir}: cannot be made ({error.strerror})")
-        return FAILED
+    from vdqn_runner.sweep import begin
+
+    begin(planned.sweep_dir, planned.overrides, planned.jobs)
     folder = str(planned.sweep_dir).replace("\\", "\\\\").replace("'", "\\'")
     code = _hand_to_hydra([*arguments, f"hydra.sweep.dir='{folder}'"])
-    failed = _report_failures(planned.sweep_dir, len(planned.jobs))
-    return code or failed
+    return _report(planned, code)
 
 
 def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -146,29 +230,65 @@ def _hand_to_hydra(arguments: list[str]) -> int:
     """Let Hydra carry out a command line with ``job``; return the exit code."""
     import hydra
 
+    from vdqn_runner.config.explain import one_line
     from vdqn_runner.config.files import conf_dir
 
     entry = hydra.main(config_path=str(conf_dir()), config_name="config", version_base="1.3")(job)
     before, sys.argv = sys.argv, ["vdqn-run", *arguments]
+    wanted = os.environ.get(FULL_ERROR)
+    # Otherwise Hydra prints errors itself, in many lines; here, say, of a settings file that was
+    # spoilt since the request was checked.
+    os.environ[FULL_ERROR] = "1"
     try:
         entry()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else FAILED
+    except Exception as error:
+        if wanted == "1":
+            traceback.print_exc()
+        _complain(one_line(error))
+        return FAILED
     finally:
         sys.argv = before
+        del os.environ[FULL_ERROR]
+        if wanted is not None:
+            os.environ[FULL_ERROR] = wanted
     return OK
 
 
-def _report_failures(folder: Path, n_jobs: int) -> int:
-    """List the jobs of a sweep that failed, and return the exit code."""
-    records = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("failed-*.json"))]
-    if not records:
-        return OK
-    _complain(f"{len(records)} of {n_jobs} jobs failed")
-    width = max(len(" ".join(record["overrides"])) for record in records)
-    for record in records:
-        print(f"  {' '.join(record['overrides']):<{width}}  {record['reason']}", file=sys.stderr)
-    return FAILED
+def _report(planned: "Plan", code: int) -> int:
+    """Say which jobs of a sweep are not done and return the exit code, ``code`` if that is bad."""
+    from vdqn_runner.sweep import ended, labels
+
+    assert planned.sweep_dir is not None
+    table, skipped = [], 0
+    for number, label in enumerate(labels(planned.overrides)):
+        end = ended(planned.sweep_dir, number)
+        if end is None:
+            # A signal ends a sweep early; otherwise every job leaves word.
+            if code in (OK, FAILED):
+                table.append((label, "did not run, or its process was killed"))
+        elif end.outcome == "failed":
+            table.append((label, end.reason))
+        else:
+            skipped += end.outcome == "skipped"
+    n_jobs = len(planned.jobs)
+    if table:
+        _complain(f"{len(table)} of {n_jobs} jobs failed")
+        width = max(len(label) for label, _ in table)
+        for label, reason in table:
+            print(f"  {label:<{width}}  {reason}", file=sys.stderr)
+    if skipped:
+        _say(
+            f"{skipped} of {n_jobs} jobs skipped, since other processes train their seeds; "
+            "the same command again does what is then left"
+        )
+    return code or (FAILED if table else HELD if skipped else OK)
+
+
+def _say(line: str) -> None:
+    """Print one line about what is no error."""
+    print(f"vdqn-run: {line}", file=sys.stderr)
 
 
 def _complain(reason: str) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+_TOLD = 3
+
 
 class ConfigError(Exception):
     """A request that cannot be carried out as written; nothing has been created (exit code 2).
@@ -17,26 +19,36 @@ class RunError(Exception):
     """
 
 
-class SeedsFailedError(RunError):
-    """Some seeds of a run could not go on, while the others did.
+class HeldError(RunError):
+    """Another process trains the seeds: nothing failed, and nothing was done here."""
+
+
+class SeedFailures(RunError):
+    """Some seeds of a run could not go on; the others did.
 
     Attributes:
-        reasons: By seed, what is wrong with it, in one line.
+        reasons: One line for each seed that failed.
     """
 
     def __init__(self, reasons: Mapping[int, str]) -> None:
+        """At least one seed."""
         self.reasons = dict(reasons)
+        # What a copy in another process is made from.
+        super().__init__(self.reasons)
+
+    def __str__(self) -> str:
+        """Seeds that failed alike together, and the first few reasons only."""
         seeds: dict[str, list[int]] = {}
         for seed, reason in sorted(self.reasons.items()):
             seeds.setdefault(reason, []).append(seed)
-        super().__init__("; ".join(f"{seed_names(who)}: {why}" for why, who in seeds.items()))
-
-    def __reduce__(self) -> tuple[type, tuple[dict[int, str]]]:
-        """Workers send it to their parent."""
-        return SeedsFailedError, (self.reasons,)
+        told = [f"{seed_names(same)}: {reason}" for reason, same in seeds.items()]
+        if len(told) <= _TOLD:
+            return "; ".join(told)
+        others = [seed for same in list(seeds.values())[_TOLD:] for seed in same]
+        return "; ".join([*told[:_TOLD], f"and {seed_names(others)}, see their status.json"])
 
 
 def seed_names(seeds: Iterable[int]) -> str:
-    """Return ``seed 3`` or ``seeds 0, 2, 4``."""
+    """Return ``seed 3`` or ``seeds 3, 5``."""
     names = [str(seed) for seed in sorted(seeds)]
     return f"{'seed' if len(names) == 1 else 'seeds'} {', '.join(names)}"

@@ -12,10 +12,10 @@ from typing import Any
 from vdqn_runner.config import RunConfig, identity, identity_mapping
 from vdqn_runner.devices import check_device
 from vdqn_runner.envs import make_envs
-from vdqn_runner.errors import seed_names
+from vdqn_runner.errors import RunError, SeedFailures, seed_names
 from vdqn_runner.progress import Progress
-from vdqn_runner.runs.finished import is_done, lacks_policies
-from vdqn_runner.runs.folder import create_run, run_path
+from vdqn_runner.runs.finished import drop_checkpoints, is_done, lacks_policies
+from vdqn_runner.runs.folder import create_run, run_path, seed_path
 from vdqn_runner.runs.interrupt import noted_signals
 from vdqn_runner.runs.provenance import commit, versions
 from vdqn_runner.workers import place, train_in_workers, worker_count
@@ -34,7 +34,9 @@ def execute(config: RunConfig) -> Path:
 
     Raises:
         ConfigError: The device is not there.
-        RunError: The run could not go on; what is written stays.
+        HeldError: Another process trains some of the seeds; none has been trained here.
+        SeedFailures: Seeds could not go on; the others are trained, and what is written stays.
+        RunError: The run could not begin.
         Interrupted: A signal came; a checkpoint has been written.
     """
     check_device(config.device)
@@ -42,14 +44,14 @@ def execute(config: RunConfig) -> Path:
     envs.close()
     run = run_path(config, envs.spec.label, identity(config))
     create_run(run, identity_mapping(config))
-    todo = [seed for seed in config.seeds if not is_done(run, config, seed)]
+    todo, failures = _missing(run, config)
     # A GPU takes all seeds at once.
     wanted = 1 if config.workers == "auto" and config.device != "cpu" else config.workers
     n_workers = worker_count(wanted, config.threads, len(todo), place())
     if not config.quiet:
         by = f" in {n_workers} processes" if n_workers > 1 else ""
         print(f"{run}: {len(todo)} of {config.n_seeds} seeds to train{by}", file=sys.stderr)
-    if lacking := lacks_policies(run, config):
+    if lacking := lacks_policies(run, config, set(todo) | set(failures)):
         _log.warning(
             "%s: %s done without policies every %d episodes; remove the folder of a seed to train "
             "it again with them",
@@ -57,20 +59,45 @@ def execute(config: RunConfig) -> Path:
             f"{seed_names(lacking)} {'is' if len(lacking) == 1 else 'are'}",
             config.policy_every,
         )
-    if not todo:
-        return run
+    if todo:
+        try:
+            _train(config, run, todo, n_workers, envs.spec.label)
+        except SeedFailures as error:
+            failures |= error.reasons
+    if failures:
+        raise SeedFailures(failures)
+    return run
+
+
+def _missing(run: Path, config: RunConfig) -> tuple[list[int], dict[int, str]]:
+    """Return the seeds that are to be trained, and what is wrong with those that cannot be."""
+    todo: list[int] = []
+    failures: dict[int, str] = {}
+    for seed in config.seeds:
+        try:
+            if is_done(run, config, seed):
+                # Those of a process that was killed before it could do so itself.
+                drop_checkpoints(seed_path(run, seed))
+            else:
+                todo.append(seed)
+        except RunError as error:
+            failures[seed] = str(error)
+    return todo, failures
+
+
+def _train(config: RunConfig, run: Path, seeds: list[int], n_workers: int, env: str) -> None:
+    """Train these seeds, here or in workers."""
     # The same for every seed, and asking git takes several processes.
     origin: dict[str, Any] = {"versions": versions(), "commit": commit()}
-    label = f"{config.algo.name} on {envs.spec.label}"
+    label = f"{config.algo.name} on {env}"
 
     def begin(total_episodes: int, done: int) -> Progress:
         return Progress(total_episodes, done, config.quiet, label)
 
     if n_workers > 1:
-        train_in_workers(config, run, todo, n_workers, origin, begin)
+        train_in_workers(config, run, seeds, n_workers, origin, begin)
     else:
         from vdqn_runner.seeds import train_seeds
 
         with noted_signals() as interrupt:
-            train_seeds(config, run, todo, origin, begin, interrupt)
-    return run
+            train_seeds(config, run, seeds, origin, begin, interrupt)

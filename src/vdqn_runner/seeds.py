@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from vdqn_runner.config import RunConfig
-from vdqn_runner.errors import SeedsFailedError
+from vdqn_runner.errors import HeldError, RunError, SeedFailures
 from vdqn_runner.kernels import engine
 from vdqn_runner.progress import Report
 from vdqn_runner.runs.finished import is_done
@@ -45,9 +45,11 @@ def train_seeds(
             and how many of them are finished.
         interrupt: The signal that has come, if any.
 
+    A seed that cannot go on is marked as failed and leaves the others to train.
+
     Raises:
-        RunError: A seed is locked by another process, or it could not go on; what is written stays.
-        SeedsFailedError: Some seeds failed; the others are done.
+        HeldError: A seed is locked by another process; none has been trained.
+        SeedFailures: Seeds could not go on; what is written stays.
         Interrupted: A signal came; a checkpoint has been written.
     """
     torch.set_num_threads(config.threads)
@@ -57,22 +59,36 @@ def train_seeds(
     origin = {**origin, "versions": {**origin["versions"], "kernels": engine(config.device)}}
     with ExitStack() as stack:
         runs = []
+        failures: dict[int, str] = {}
         for seed in seeds:
             folder = seed_path(run, seed)
-            stack.enter_context(SeedLock(folder))
-            # Another process may have finished it between the caller's look and the lock.
-            if not is_done(run, config, seed):
-                runs.append(SeedRun(folder, _status(config, seed, folder, origin)))
-                runs[-1].plan()
-                stack.callback(runs[-1].close)
+            try:
+                stack.enter_context(SeedLock(folder))
+                # Another process may have finished it between the caller's look and the lock.
+                if not is_done(run, config, seed):
+                    seed_run = SeedRun(folder, _status(config, seed, folder, origin))
+                    stack.callback(seed_run.close)
+                    seed_run.plan()
+                    runs.append(seed_run)
+            except HeldError:
+                raise
+            except RunError as error:
+                failures[seed] = str(error)
         groups = _by_step(runs)
         finished = sum(state["episodes"] for _, states in groups for state in states)
         progress = begin(len(runs) * config.episodes, finished)
         stack.callback(progress.close)
-        for group, states in groups:
-            interrupt.check()
-            _train_group(config, group, states, interrupt, progress)
-        _raise_failures(runs)
+        try:
+            for group, states in groups:
+                interrupt.check()
+                _train_group(config, group, states, interrupt, progress)
+        except Interrupted:
+            for seed_run in runs:
+                seed_run.stop()
+            raise
+        failures |= {run.seed: run.failure for run in runs if run.failure is not None}
+    if failures:
+        raise SeedFailures(failures)
 
 
 def _train_group(
@@ -85,20 +101,17 @@ def _train_group(
     """Train seeds that are at the same step; whatever ends this early is noted in their status."""
     try:
         train(config, group, states, interrupt, progress)
-    except (Interrupted, KeyboardInterrupt):
+    except Interrupted:
         raise
+    except RunError as error:
+        for seed_run in group:
+            if not seed_run.done and seed_run.failure is None:
+                seed_run.fail(str(error))
     except Exception as error:
         for seed_run in group:
             if not seed_run.done:
                 seed_run.fail(" ".join(f"{type(error).__name__}: {error}".split()))
         raise
-
-
-def _raise_failures(runs: Sequence[SeedRun]) -> None:
-    """Raise what became of seeds that left their batch while the others went on."""
-    failed = {run.seed: run.failure for run in runs if run.failure is not None}
-    if failed:
-        raise SeedsFailedError(failed)
 
 
 def _warn_of_other_kernels(config: RunConfig, run: Path) -> None:
@@ -141,10 +154,17 @@ def _status(config: RunConfig, seed: int, folder: Path, origin: Mapping[str, Any
 def _by_step(
     runs: Sequence[SeedRun],
 ) -> list[tuple[list[SeedRun], list[Mapping[str, Any]]]]:
-    """Group seeds that are at the same step, with their kept states (none for those that begin)."""
+    """Group seeds that are at the same step, with their kept states (none for those that begin).
+
+    A seed whose state cannot be read is marked as failed and in no group.
+    """
     groups: dict[int, tuple[list[SeedRun], list[Mapping[str, Any]]]] = {}
     for run in runs:
-        state = run.restore()
+        try:
+            state = run.restore()
+        except RunError as error:
+            run.fail(str(error))
+            continue
         members, states = groups.setdefault(state["step"] if state else 0, ([], []))
         members.append(run)
         if state:

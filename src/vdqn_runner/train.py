@@ -20,6 +20,7 @@ from vdqn_runner.algos.base import Batch, Clock, Context
 from vdqn_runner.config import RunConfig
 from vdqn_runner.divergence import all_finite, not_finite
 from vdqn_runner.envs import make_envs
+from vdqn_runner.errors import RunError
 from vdqn_runner.evaluate import COLUMNS, evaluate, is_due
 from vdqn_runner.layout import Layout
 from vdqn_runner.progress import Report
@@ -281,6 +282,8 @@ def train(
 ) -> None:
     """Train these seeds to the end of their episodes; all start at the same step.
 
+    One whose logs cannot be opened is marked as failed and leaves the batch.
+
     ``states`` are the kept states of all seeds, or empty where they begin.
 
     A seed whose numbers are no longer finite is marked as failed and leaves the batch.
@@ -293,11 +296,11 @@ def train(
     if states:
         batch.load(states)
     live = list(runs)
-    evaluation_columns = COLUMNS if config.evaluate.every else ()
-    for row, run in enumerate(live):
-        update_columns = list(batch.update_figures(row))
-        run.open_logs(batch.envs.spec.extra_columns, update_columns, evaluation_columns)
-    watch = Watch(len(runs), batch.step)
+    opened = [row for row, run in enumerate(live) if _open_logs(batch, row, run)]
+    if 0 < len(opened) < len(live):
+        batch.select(np.array(opened))
+    live = [live[row] for row in opened]
+    watch = Watch(len(live), batch.step)
     recent: deque[float] = deque(maxlen=_RECENT)
     mean_return = float("nan")
     # Of all seeds whose progress this is, those that trained before these included.
@@ -329,6 +332,17 @@ def train(
     finally:
         gc.unfreeze()
         batch.envs.close()
+
+
+def _open_logs(batch: Lockstep, row: int, run: SeedRun) -> bool:
+    """Open a seed's logs; return whether they could be, and mark the seed as failed if not."""
+    evaluation_columns = COLUMNS if batch.config.evaluate.every else ()
+    update_columns = list(batch.update_figures(row))
+    try:
+        run.open_logs(batch.envs.spec.extra_columns, update_columns, evaluation_columns)
+    except RunError as error:
+        run.fail(str(error))
+    return run.failure is None
 
 
 def _log_episodes(

@@ -158,7 +158,7 @@ texts = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=
 statuses = st.builds(
     Status,
     seed=st.just(7),
-    state=st.sampled_from(["planned", "running", "done", "failed"]),
+    state=st.sampled_from(["planned", "running", "stopped", "done", "failed"]),
     reason=st.none() | texts,
     episodes=st.just(4),
     episodes_done=st.integers(0, 4),

@@ -79,7 +79,12 @@ def test_sweep_writes_only_to_a_hidden_folder_of_the_results(
     assert [path.name for path in empty.iterdir()] == ["it's here"]
     assert [path.name for path in (empty / "it's here").iterdir()] == [".sweeps"]
     (sweep,) = (empty / "it's here" / ".sweeps").iterdir()
-    assert [path.name for path in sweep.iterdir()] == ["multirun.yaml"]
+    assert {path.name for path in sweep.iterdir()} == {
+        "multirun.yaml",
+        "jobs.json",
+        "done-00000.json",
+        "done-00001.json",
+    }
 
 
 def test_conf_folder_where_the_command_runs_is_not_read(

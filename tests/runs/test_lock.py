@@ -74,7 +74,7 @@ def test_this_process_keeps_others_out_until_it_lets_go(seed, start):
     with SeedLock(seed):
         output, error = start().communicate()
         assert output == ""
-        assert f"RunError: seed-00003 is being trained by pid {os.getpid()} on " in error
+        assert f"HeldError: seed-00003 is being trained by pid {os.getpid()} on " in error
     assert start().stdout.readline() == "held\n"
 
 
@@ -95,7 +95,7 @@ def test_the_same_process_does_not_get_it_twice(seed, start, tmp_path):
             with pytest.raises(RunError, match="seed-00003 is already being trained"):
                 SeedLock(folder).__enter__()
         # Those attempts did not drop the lock, as closing a descriptor of the file would.
-        assert "RunError" in start().communicate()[1]
+        assert "HeldError" in start().communicate()[1]
     with SeedLock(seed):
         pass
 

@@ -12,7 +12,7 @@ from running import CARTPOLE, CHAIN, logs, run
 
 from vdqn_runner import kernels
 from vdqn_runner.divergence import all_finite, not_finite
-from vdqn_runner.errors import SeedsFailedError
+from vdqn_runner.errors import SeedFailures
 from vdqn_runner.train import Lockstep
 
 ENVS = {"chain": CHAIN, "gym": CARTPOLE}
@@ -98,7 +98,7 @@ def status(folder, seed):
 
 def failing(out, **settings):
     """Run, and return the run's folder and the error's words."""
-    with pytest.raises(SeedsFailedError) as caught:
+    with pytest.raises(SeedFailures) as caught:
         run(out, n_seeds=len(SEEDS), **settings)
     (folder,) = {path.parent.parent for path in out.rglob("status.json")}
     return folder, str(caught.value)

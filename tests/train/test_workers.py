@@ -174,7 +174,7 @@ def test_a_signal_to_the_parent_makes_workers_checkpoint(
         run(tmp_path, **SHORT | {"workers": 2, "checkpoint_every": 10_000})
     assert caught.value.signal == number
     # It came before the first step of episode 5, and that step was taken.
-    assert states(the_run(tmp_path))[1] == ("running", 51)
+    assert states(the_run(tmp_path))[1] == ("stopped", 51)
     assert nobody_trains(the_run(tmp_path))
     monkeypatch.delenv("WALK")
     assert logs(run(tmp_path, **SHORT | {"workers": 3})) == undisturbed
@@ -224,7 +224,7 @@ def test_ctrl_c_reaches_the_whole_group_and_costs_nothing(tmp_path, undisturbed)
         folder = the_run(tmp_path)
         assert nobody_trains(folder)
     found = states(folder)
-    assert all(state == "running" and 0 < steps < 200 for state, steps in found.values())
+    assert all(state == "stopped" and 0 < steps < 200 for state, steps in found.values())
     # Each log is as long as its status says: the signal, not the last checkpoint before, cut it.
     for seed, (episodes, *_) in logs(folder).items():
         assert len(episodes.splitlines()) == 1 + found[seed][1] // 10
@@ -238,7 +238,7 @@ def test_workers_stop_soon_after_their_parent_is_killed(tmp_path, undisturbed):
         folder = the_run(tmp_path)
         wait_for(lambda: nobody_trains(folder))
         found = states(folder)
-        assert all(state == "running" and 0 < steps < 200 for state, steps in found.values())
+        assert all(state == "stopped" and 0 < steps < 200 for state, steps in found.values())
     assert logs(run(tmp_path, **SHORT | {"workers": 2})) == undisturbed
 
 

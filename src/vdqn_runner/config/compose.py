@@ -41,10 +41,12 @@ class Plan:
     Attributes:
         jobs: The run of every job in the order in which they will run.
         sweep_dir: The folder of a sweep's bookkeeping; None for a single run.
+        overrides: What tells each job of a sweep from the others.
     """
 
     jobs: tuple[RunConfig, ...]
     sweep_dir: Path | None
+    overrides: tuple[tuple[str, ...], ...] = ()
 
 
 def plan(args: argparse.Namespace) -> Plan:
@@ -72,7 +74,7 @@ def plan(args: argparse.Namespace) -> Plan:
             config = _compose(hydra, name, _parse(fixed + job), RunMode.RUN, where)
             runs.append(_build(config, where))
         HydraConfig.instance().set_config(master)
-        return Plan(tuple(runs), Path(str(master.hydra.sweep.dir)))
+        return Plan(tuple(runs), Path(str(master.hydra.sweep.dir)), tuple(map(tuple, jobs)))
 
 
 def check_composes(args: argparse.Namespace) -> None:

@@ -10,6 +10,18 @@ from vdqn_runner.errors import RunError
 # What a file system says that has no use for the fsync of a folder.
 _NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF})
 
+_ROOM = "; make room, then the same command goes on"
+_WRITABLE = "; make it writable or choose another folder"
+_HINTS = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EFBIG: "; raise the limit of file sizes (ulimit -f), then the same command goes on",
+    errno.EROFS: _WRITABLE,
+    errno.EACCES: _WRITABLE,
+    errno.EPERM: _WRITABLE,
+    errno.ENOENT: "; its folder is gone",
+}
+
 
 def temporary_path(path: Path) -> Path:
     """Return where ``path`` is written before it is renamed into place.
@@ -20,8 +32,15 @@ def temporary_path(path: Path) -> Path:
     return path.with_name(path.name + ".tmp")
 
 
-def write_synced(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
+def write_synced(
+    path: Path, chunks: Iterable[bytes | memoryview], known_as: Path | None = None
+) -> None:
     """Write ``path`` anew and return once its bytes are on the disk.
+
+    Args:
+        path: The file.
+        chunks: Its content, in order.
+        known_as: What an error calls the file; its path if None.
 
     Raises:
         RunError: the file cannot be written (no space, no permission).
@@ -33,7 +52,7 @@ def write_synced(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise cannot_write(path, error) from error
+        raise cannot_write(known_as or path, error) from error
 
 
 def sync_folder(folder: Path) -> None:
@@ -67,7 +86,7 @@ def write_atomic(
         RunError: the file cannot be written; ``path`` is then as it was.
     """
     temporary = temporary or temporary_path(path)
-    write_synced(temporary, chunks)
+    write_synced(temporary, chunks, path)
     try:
         os.replace(temporary, path)
     except OSError as error:
@@ -77,4 +96,5 @@ def write_atomic(
 
 def cannot_write(path: Path, error: OSError) -> RunError:
     """Return the one-line error for a file that the system refuses to write."""
-    return RunError(f"{path} cannot be written: {error.strerror or error}")
+    hint = _HINTS.get(error.errno or 0, "")
+    return RunError(f"{path} cannot be written: {error.strerror or error}{hint}")

@@ -58,7 +58,7 @@ def save_checkpoint(folder: Path, payload: dict[str, Any]) -> None:
     fields = _FIELDS.pack(_MAGIC, FORMAT_VERSION, len(body))
     newest, previous = folder / CHECKPOINT, folder / PREVIOUS_CHECKPOINT
     temporary = temporary_path(newest)
-    write_synced(temporary, [fields, _digest(fields, body), body])
+    write_synced(temporary, [fields, _digest(fields, body), body], newest)
     try:
         # A death between the two renames leaves the new one complete under its temporary name.
         if newest.exists():

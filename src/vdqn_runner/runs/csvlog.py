@@ -10,6 +10,7 @@ read all of them. pandas gives the same bits by default from 3.1 on; its older v
 import csv
 import io
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +29,13 @@ Cell = SupportsFloat | str
 class CsvLog:
     """One append-only CSV file; rows are buffered and reach the file as whole lines."""
 
-    def __init__(self, path: Path, columns: Sequence[str], offset: int | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        columns: Sequence[str],
+        offset: int | None,
+        checksum: int | None = None,
+    ) -> None:
         """Open ``path`` for append and write the header if the file is empty.
 
         Args:
@@ -36,10 +43,12 @@ class CsvLog:
             columns: Names of the columns, in order.
             offset: Cut the file back to this many bytes first: the checkpoint's ``offset()``, or 0
                 to begin anew. None keeps every whole line and cuts a torn last one.
+            checksum: The checkpoint's ``checksum()``, which what is left must have; None for any.
 
         Raises:
             RunError: the file is shorter than ``offset``, ``offset`` is inside a line, the file's
-                header holds other columns, or it cannot be written.
+                header holds other columns, its bytes are not those that were written, or it cannot
+                be written.
         """
         self.path = path
         self.columns = tuple(columns)
@@ -51,6 +60,15 @@ class CsvLog:
         try:
             self._size = _cut(self._file, path, offset)
             _check_header(self._file, path, header, self._size)
+            self._checksum = zlib.crc32(_read(self._file, 0, self._size))
+            if checksum not in (None, self._checksum):
+                raise RunError(
+                    f"{path} was changed since its checkpoint was taken; delete the seed's folder "
+                    "to train it again"
+                )
+        except OSError as error:
+            self._file.close()
+            raise cannot_write(path, error) from error
         except BaseException:
             self._file.close()
             raise
@@ -86,7 +104,8 @@ class CsvLog:
         power cut may leave a checkpoint that knows more rows than the file has.
 
         Raises:
-            RunError: the file cannot be written; rows not written are dropped.
+            RunError: the file cannot be written; rows not written are dropped. Or, with ``sync``,
+                it is no longer there or another program has changed its size.
         """
         data = memoryview(b"".join(self._pending))
         self._pending.clear()
@@ -95,16 +114,24 @@ class CsvLog:
             while data:
                 written = self._file.write(data)
                 self._size += written
+                self._checksum = zlib.crc32(data[:written], self._checksum)
                 data = data[written:]
             if sync:
                 os.fsync(self._file.fileno())
         except OSError as error:
             raise cannot_write(self.path, error) from error
+        if sync:
+            self._check_in_place()
 
     def offset(self) -> int:
         """Flush and return the size of the file in bytes."""
         self.flush()
         return self._size
+
+    def checksum(self) -> int:
+        """Flush and return the CRC-32 of the file's bytes."""
+        self.flush()
+        return self._checksum
 
     def close(self) -> None:
         """Flush and close; closing twice is allowed."""
@@ -127,6 +154,18 @@ class CsvLog:
     ) -> None:
         """Close the log."""
         self.close()
+
+    def _check_in_place(self) -> None:
+        """Refuse to go on with a file that nobody would find: its rows would be lost unnoticed."""
+        try:
+            size = os.stat(self.path).st_size
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        if size != self._size:
+            raise RunError(
+                f"{self.path} has {size} bytes where {self._size} were written: another program "
+                "changed it; delete the seed's folder to train it again"
+            )
 
     def _append(self, line: bytes) -> None:
         self._pending.append(line)

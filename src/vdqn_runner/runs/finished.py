@@ -1,10 +1,19 @@
-"""Whether a seed needs no more training."""
+"""Whether a seed needs no more training, and what it then no longer needs."""
 
+import contextlib
+from collections.abc import Container
 from pathlib import Path
 
 from vdqn_runner.config import RunConfig
 from vdqn_runner.errors import RunError
-from vdqn_runner.runs.folder import kept_policy, results, seed_path
+from vdqn_runner.runs.atomic import temporary_path
+from vdqn_runner.runs.folder import (
+    CHECKPOINT,
+    PREVIOUS_CHECKPOINT,
+    kept_policy,
+    results,
+    seed_path,
+)
 from vdqn_runner.runs.status import read_status
 
 
@@ -27,7 +36,7 @@ def is_done(run: Path, config: RunConfig, seed: int) -> bool:
     return True
 
 
-def lacks_policies(run: Path, config: RunConfig) -> list[int]:
+def lacks_policies(run: Path, config: RunConfig, unfinished: Container[int]) -> list[int]:
     """Return the finished seeds that did not keep all the policies which are asked for now."""
     if not config.policy_every:
         return []
@@ -36,6 +45,17 @@ def lacks_policies(run: Path, config: RunConfig) -> list[int]:
     return [
         seed
         for seed in config.seeds
-        if is_done(run, config, seed)
+        if seed not in unfinished
         and not all((seed_path(run, seed) / name).exists() for name in names)
     ]
+
+
+def drop_checkpoints(folder: Path) -> None:
+    """Remove what only a resume needs; what cannot be removed does no harm and stays.
+
+    The seed is done, and its status says so.
+    """
+    newest = folder / CHECKPOINT
+    for path in (newest, folder / PREVIOUS_CHECKPOINT, temporary_path(newest)):
+        with contextlib.suppress(OSError):
+            path.unlink()

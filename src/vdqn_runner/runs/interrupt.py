@@ -16,6 +16,10 @@ class Interrupted(Exception):
         self.signal = number
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, where it ends the process at once."""
+
+
 class Interrupt:
     """The signal that has come, if any."""
 
@@ -32,6 +36,9 @@ def noted_signals() -> Iterator[Interrupt]:
     """Note SIGINT and SIGTERM while in here; the second one ends the process at once.
 
     Outside the main thread, where Python allows no signal handlers, nothing is ever noted.
+
+    Raises:
+        KeyboardInterrupt: It was the second one; with a line that says what is lost.
     """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
@@ -48,6 +55,27 @@ def noted_signals() -> Iterator[Interrupt]:
         signal.signal(number, note)
     try:
         yield interrupt
+    except KeyboardInterrupt as stop:
+        raise type(stop)(
+            "ended at once; the same command goes on from the last checkpoint, if there is one"
+        ) from stop
     finally:
         for handled, before in handlers.items():
             signal.signal(handled, before)
+
+
+@contextmanager
+def terminated_in_one_line() -> Iterator[None]:
+    """Let SIGTERM raise ``Terminated`` in here, as SIGINT raises ``KeyboardInterrupt``."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

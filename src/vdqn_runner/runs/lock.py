@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
-from vdqn_runner.errors import RunError
+from vdqn_runner.errors import HeldError, RunError
 from vdqn_runner.runs.atomic import cannot_write
 from vdqn_runner.runs.folder import LOCK
 from vdqn_runner.runs.provenance import utc_now
@@ -42,14 +42,15 @@ class SeedLock:
         """Take the lock.
 
         Raises:
-            RunError: another process, or this one, holds it (the message says who and since when),
-                or the file system has no locks.
+            HeldError: another process, or this one, holds it (the message says who and since
+                when).
+            RunError: the file system has no locks, or the lock file cannot be written.
         """
         path = self.folder / LOCK
         self._key = (os.getpid(), path.absolute().resolve())
         with _held_guard:
             if self._key in _held:
-                raise RunError(f"{self.folder.name} is already being trained by this process")
+                raise HeldError(f"{self.folder.name} is already being trained by this process")
             try:
                 self.folder.mkdir(exist_ok=True)
                 self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -87,7 +88,7 @@ class SeedLock:
                     "with POSIX locks"
                 ) from error
             holder = os.read(self._descriptor, _HOLDER_BYTES).decode(errors="replace").strip()
-            raise RunError(
+            raise HeldError(
                 f"{self.folder.name} is being trained by {holder or 'another process'} "
                 f"({self.folder})"
             ) from error

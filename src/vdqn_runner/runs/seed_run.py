@@ -1,20 +1,20 @@
 """One seed's folder while it is being trained: its logs, status and checkpoints."""
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from vdqn_runner.errors import RunError
-from vdqn_runner.runs.atomic import cannot_write, temporary_path
+from vdqn_runner.runs.atomic import cannot_write
 from vdqn_runner.runs.checkpoint import load_checkpoint, save_checkpoint, save_policy
 from vdqn_runner.runs.csvlog import Cell, CsvLog
+from vdqn_runner.runs.finished import drop_checkpoints
 from vdqn_runner.runs.folder import (
-    CHECKPOINT,
     EPISODES,
     EVALUATIONS,
     POLICY,
-    PREVIOUS_CHECKPOINT,
     STATUS,
     TIMING,
     UPDATES,
@@ -28,14 +28,22 @@ TIMING_COLUMNS = ("seed", "iteration", "step", "seconds", "steps_per_second")
 
 
 class SeedRun:
-    """Writes what one seed produces; the caller holds the folder's lock."""
+    """Writes what one seed produces; the caller holds the folder's lock.
+
+    Attributes:
+        folder: The seed's folder.
+        seed: The seed.
+        failure: Why it could not go on, in one line; None if it could.
+    """
 
     def __init__(self, folder: Path, status: Status) -> None:
         """``status`` is what the seed starts with; nothing is written yet."""
         self.folder = folder
         self.seed = status.seed
         self._status = status
+        self.failure: str | None = None
         self._offsets: Mapping[str, int] = {}
+        self._checksums: Mapping[str, int] = {}
         self._logs: dict[str, CsvLog] = {}
         self._kept = 0  # the step of the last checkpoint
 
@@ -62,6 +70,8 @@ class SeedRun:
                 "C compiler that there were before, or remove the folder to start again"
             )
         self._offsets = payload["offsets"]
+        # Checkpoints of earlier versions have none.
+        self._checksums = payload.get("checksums", {})
         self._status = dataclasses.replace(self._status, **payload["counts"])
         self._kept = self._status.steps
         state: dict[str, Any] = payload["state"]
@@ -85,7 +95,9 @@ class SeedRun:
         if evaluation_columns:
             columns[EVALUATIONS] = tuple(evaluation_columns)
         for name, names in columns.items():
-            self._logs[name] = CsvLog(self.folder / name, names, self._offsets.get(name, 0))
+            self._logs[name] = CsvLog(
+                self.folder / name, names, self._offsets.get(name, 0), self._checksums.get(name)
+            )
         self._write_status(state="running")
 
     def write_episode(self, figures: Mapping[str, Cell]) -> None:
@@ -99,7 +111,9 @@ class SeedRun:
         """Add a row to updates.csv and, with the time it took, to timing.csv; flush all logs."""
         self._logs[UPDATES].write(figures)
         identity = (figures["seed"], figures["iteration"], figures["step"])
-        self._logs[TIMING].write((*identity, seconds, steps / seconds))
+        # A clock may stand still.
+        speed = steps / seconds if seconds > 0 else float("nan")
+        self._logs[TIMING].write((*identity, seconds, speed))
         for log in self._logs.values():
             log.flush()
 
@@ -120,14 +134,20 @@ class SeedRun:
 
     def checkpoint(self, state: Mapping[str, Any], steps: int, updates: int) -> None:
         """Keep everything that is needed to go on from here."""
-        offsets = self._sync_logs()
+        self._sync_logs()
         counts = {
             "episodes_done": self._status.episodes_done,
             "steps": steps,
             "updates": updates,
         }
         engine = self._status.versions["kernels"]
-        payload = {"state": state, "offsets": offsets, "counts": counts, "engine": engine}
+        payload = {
+            "state": state,
+            "offsets": {name: log.offset() for name, log in self._logs.items()},
+            "checksums": {name: log.checksum() for name, log in self._logs.items()},
+            "counts": counts,
+            "engine": engine,
+        }
         save_checkpoint(self.folder, payload)
         self._kept = steps
         self._write_status(**counts)
@@ -137,9 +157,7 @@ class SeedRun:
         self._sync_logs()
         save_policy(self.folder / POLICY, dict(policy))
         self._write_status(state="done", steps=steps, updates=updates)
-        newest = self.folder / CHECKPOINT
-        for path in (newest, self.folder / PREVIOUS_CHECKPOINT, temporary_path(newest)):
-            path.unlink(missing_ok=True)
+        drop_checkpoints(self.folder)
         self.close()
 
     @property
@@ -148,8 +166,19 @@ class SeedRun:
         return self._status.state == "done"
 
     def fail(self, reason: str) -> None:
-        """Mark the seed as failed."""
-        self._write_status(state="failed", reason=reason)
+        """Mark the seed as failed, on the disk too unless that is what fails."""
+        self.failure = reason
+        with contextlib.suppress(RunError):
+            self._write_status(state="failed", reason=reason)
+
+    def stop(self) -> None:
+        """Mark the seed, unless it is done or failed, as stopped where it was checkpointed last.
+
+        One that has no checkpoint is still to begin.
+        """
+        if self._status.state not in ("done", "failed"):
+            with contextlib.suppress(RunError):
+                self._write_status(state="stopped" if self._status.steps else "planned")
 
     def diverge(self, what: str, steps: int, updates: int) -> None:
         """Mark the seed as failed because numbers are not finite; nothing of them is kept.
@@ -162,23 +191,18 @@ class SeedRun:
         self._sync_logs()
         kept = f"the last checkpoint is of step {self._kept}" if self._kept else "no checkpoint yet"
         reason = f"diverged at step {steps} ({what}); {kept}"
-        self._write_status(state="failed", reason=reason, steps=steps, updates=updates)
+        self._status = dataclasses.replace(self._status, steps=steps, updates=updates)
+        self.fail(reason)
         self.close()
-
-    @property
-    def failure(self) -> str | None:
-        """Why the seed failed, in one line, if it did."""
-        return self._status.reason
 
     def close(self) -> None:
         """Close the logs; closing twice is allowed."""
         for log in self._logs.values():
             log.close()
 
-    def _sync_logs(self) -> dict[str, int]:
+    def _sync_logs(self) -> None:
         for log in self._logs.values():
             log.flush(sync=True)
-        return {name: log.offset() for name, log in self._logs.items()}
 
     def _write_status(self, **changes: Any) -> None:
         self._status = dataclasses.replace(self._status, updated=utc_now(), **changes)

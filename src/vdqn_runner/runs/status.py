@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from vdqn_runner.runs.atomic import write_atomic
 from vdqn_runner.runs.folder import STATUS
 
-State = Literal["planned", "running", "done", "failed"]
+State = Literal["planned", "running", "stopped", "done", "failed"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,7 +17,8 @@ class Status:
 
     Attributes:
         seed: The seed.
-        state: ``running`` may also be what a killed process left behind; only the lock tells.
+        state: ``stopped`` by a signal, with a checkpoint to go on from. ``running`` may also be
+            what a killed process left behind; only the lock tells.
         reason: Why it failed, in one line; None otherwise.
         episodes: Episodes asked for.
         episodes_done: Episodes finished.

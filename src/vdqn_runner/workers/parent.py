@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vdqn_runner.config import RunConfig
-from vdqn_runner.errors import ConfigError, RunError, SeedsFailedError, seed_names
+from vdqn_runner.errors import ConfigError, HeldError, RunError, SeedFailures
 from vdqn_runner.progress import Report
 from vdqn_runner.runs.folder import seed_path
 from vdqn_runner.runs.interrupt import Interrupt, noted_signals
@@ -39,13 +39,19 @@ def train_in_workers(
     If a worker fails, the others go on to the end of their seeds.
 
     Raises:
-        RunError: Seeds are locked by another process, or could not go on; what is written stays.
+        HeldError: Seeds are locked by another process.
+        SeedFailures: Seeds could not go on; what is written stays.
         Interrupted: A signal came; every worker has written checkpoints.
     """
     for seed in seeds:
         # Each worker takes its own locks; this refuses a second command before any seed trains.
-        with SeedLock(seed_path(run, seed)):
-            pass
+        try:
+            with SeedLock(seed_path(run, seed)):
+                pass
+        except HeldError:
+            raise
+        except RunError:
+            _log.debug("left to its worker to tell", exc_info=True)
     tasks = [
         Task(
             config=config,
@@ -155,24 +161,30 @@ def _failure(worker: Worker) -> RunError | ConfigError | None:
 def _tell_of_failure(worker: Worker) -> None:
     """Say at once that a worker failed where that does not end the command."""
     failure = _failure(worker)
-    if isinstance(worker.outcome, Stopped):
-        return
-    if isinstance(failure, SeedsFailedError):
-        _log.warning("%s", failure)
-    elif isinstance(failure, RunError):
-        _log.warning("%s: %s", seed_names(worker.seeds), failure)
+    if isinstance(failure, RunError) and not isinstance(worker.outcome, Stopped):
+        _log.warning("%s", SeedFailures(_reasons(worker, failure)))
 
 
 def _raise_failures(workers: Sequence[Worker]) -> None:
     """Raise what went wrong, in one line, if anything did."""
     reasons: dict[int, str] = {}
+    held: HeldError | None = None
     for worker in workers:
         failure = _failure(worker)
         if isinstance(failure, ConfigError):
             raise failure
-        if isinstance(failure, SeedsFailedError):
-            reasons |= failure.reasons
+        if isinstance(failure, HeldError):
+            held = failure
         elif failure is not None:
-            reasons |= dict.fromkeys(worker.seeds, str(failure))
+            reasons |= _reasons(worker, failure)
     if reasons:
-        raise SeedsFailedError(reasons)
+        raise SeedFailures(reasons)
+    if held is not None:
+        raise held
+
+
+def _reasons(worker: Worker, failure: RunError) -> dict[int, str]:
+    """Return why each seed of a worker that failed is not done."""
+    if isinstance(failure, SeedFailures):
+        return failure.reasons
+    return dict.fromkeys(worker.seeds, str(failure))
