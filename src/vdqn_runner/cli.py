@@ -99,10 +99,10 @@ def _command(arguments: list[str]) -> int:
     args, arguments = _parse(arguments)
     if args.shell_completion or args.hydra_help:
         return _hand_to_hydra(arguments)
-    from vdqn_runner.config.compose import check_composes, plan
+    from vdqn_runner.config.compose import check_shown, plan
 
     if args.cfg is not None or args.info is not None:
-        check_composes(args)
+        check_shown(args)
         return _hand_to_hydra(arguments)
     planned = plan(args)
     if planned.sweep_dir is None:

@@ -3,9 +3,15 @@
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
+ALIASES = {"gpu": "cuda"}
+"""Words for what has another name here, though a third is spelt more like them."""
+
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate most like ``name`` regardless of case, or None if none is close."""
+    candidates = list(candidates)
+    if (meant := ALIASES.get(name.lower())) in candidates:
+        return meant
 
     def likeness(candidate: str) -> float:
         return SequenceMatcher(None, name.lower(), candidate.lower()).ratio()
