@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from vdqn_runner.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+
+    from vdqn_runner.config import RunConfig
 
 OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 FAILURE_FILES = "failed-{:05d}.json"
@@ -104,7 +106,10 @@ def _command(arguments: list[str]) -> int:
     if args.cfg is not None or args.info is not None:
         check_shown(args)
         return _hand_to_hydra(arguments)
+    if args.resolve or args.package is not None:
+        raise ConfigError(f"--{'resolve' if args.resolve else 'package'}: goes with --cfg only")
     planned = plan(args)
+    _check_place_and_memory(planned.jobs)
     if planned.sweep_dir is None:
         return _hand_to_hydra(arguments)
     try:
@@ -118,6 +123,21 @@ def _command(arguments: list[str]) -> int:
     return code or failed
 
 
+def _check_place_and_memory(jobs: "Mapping[RunConfig, str]") -> None:
+    """Refuse jobs that this machine cannot carry out; each is named by its overrides."""
+    from vdqn_runner.prepare import prepare
+
+    for config, overrides in jobs.items():
+        try:
+            prepare(config)
+        except ConfigError as error:
+            where = f" (in the job {overrides})" if len(jobs) > 1 else ""
+            raise ConfigError(f"{error}{where}") from error
+        except RunError:
+            # Of results that have been damaged: the job says so when it runs, and others go on.
+            continue
+
+
 def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     """Return Hydra's reading of the command line, and the line with flags before overrides.
 
@@ -127,7 +147,7 @@ def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
 
     quiet = {"-q", "--quiet"}
     line = [item for item in arguments if item not in quiet]
-    if len(line) < len(arguments):
+    if len(line) < len(arguments) and "quiet=true" not in line:
         line.append("quiet=true")
     parser = get_args_parser()
     parser.exit_on_error = False

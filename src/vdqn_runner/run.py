@@ -8,15 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from vdqn_runner.config import RunConfig, identity, identity_mapping
-from vdqn_runner.devices import check_device
-from vdqn_runner.envs import make_envs
+from vdqn_runner.config import RunConfig, identity_mapping
+from vdqn_runner.prepare import prepare
 from vdqn_runner.progress import Progress
-from vdqn_runner.runs.finished import is_done
-from vdqn_runner.runs.folder import create_run, run_path
+from vdqn_runner.runs.folder import create_run
 from vdqn_runner.runs.interrupt import noted_signals
 from vdqn_runner.runs.provenance import commit, versions
-from vdqn_runner.workers import place, train_in_workers, worker_count
+from vdqn_runner.workers import train_in_workers
 
 
 def execute(config: RunConfig) -> Path:
@@ -29,19 +27,13 @@ def execute(config: RunConfig) -> Path:
     ``if __name__ == "__main__":``.
 
     Raises:
-        ConfigError: The device is not there.
+        ConfigError: The device is not there, or memory does not suffice; nothing has been made.
         RunError: The run could not go on; what is written stays.
         Interrupted: A signal came; a checkpoint has been written.
     """
-    check_device(config.device)
-    envs = make_envs(config.env, [config.seed])
-    envs.close()
-    run = run_path(config, envs.spec.label, identity(config))
+    prepared = prepare(config)
+    run, todo, n_workers = prepared.run, prepared.todo, prepared.n_workers
     create_run(run, identity_mapping(config))
-    todo = [seed for seed in config.seeds if not is_done(run, config, seed)]
-    # A GPU takes all seeds at once.
-    wanted = 1 if config.workers == "auto" and config.device != "cpu" else config.workers
-    n_workers = worker_count(wanted, config.threads, len(todo), place())
     if not config.quiet:
         by = f" in {n_workers} processes" if n_workers > 1 else ""
         print(f"{run}: {len(todo)} of {config.n_seeds} seeds to train{by}", file=sys.stderr)
@@ -49,7 +41,7 @@ def execute(config: RunConfig) -> Path:
         return run
     # The same for every seed, and asking git takes several processes.
     origin: dict[str, Any] = {"versions": versions(), "commit": commit()}
-    label = f"{config.algo.name} on {envs.spec.label}"
+    label = f"{config.algo.name} on {prepared.env_label}"
 
     def begin(total_episodes: int, done: int) -> Progress:
         return Progress(total_episodes, done, config.quiet, label)

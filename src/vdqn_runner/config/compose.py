@@ -5,7 +5,7 @@ lines. Here each job is composed exactly as Hydra will compose it and then built
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from omegaconf.errors import OmegaConfBaseException
 from vdqn_runner.config.build import build
 from vdqn_runner.config.explain import explain, one_line
 from vdqn_runner.config.files import conf_dir
-from vdqn_runner.config.hydra_settings import check_hydra
+from vdqn_runner.config.hydra_settings import check_hydra, check_plugins
 from vdqn_runner.config.overrides import parse, refuse_misuse, refuse_sweeps
 from vdqn_runner.config.paper_lr import register
 from vdqn_runner.config.schema import RunConfig
@@ -38,11 +38,11 @@ class Plan:
     """What a command line asks for.
 
     Attributes:
-        jobs: The run of every job in the order in which they will run.
+        jobs: The run of every job, in the order in which they will run, and its overrides.
         sweep_dir: The folder of a sweep's bookkeeping; None for a single run.
     """
 
-    jobs: tuple[RunConfig, ...]
+    jobs: Mapping[RunConfig, str]
     sweep_dir: Path | None
 
 
@@ -57,17 +57,19 @@ def plan(args: argparse.Namespace) -> Plan:
     with _hydra(args) as hydra:
         refuse_misuse(overrides, hydra.config_loader.list_groups(""))
         master = _compose(hydra, name, overrides, RunMode.MULTIRUN)
+        check_plugins(master.hydra)
         if not (args.multirun or master.hydra.mode is RunMode.MULTIRUN):
             refuse_sweeps(overrides)
-            return Plan((_build(master, ""),), None)
+            return Plan({_build(master, ""): ""}, None)
         jobs = _job_overrides(master)
         if jobs is None:
-            return Plan((), None)
+            return Plan({}, None)
         runs: dict[RunConfig, str] = {}
         for job in jobs:
             where = f" (in the job {' '.join(job)})" if len(jobs) > 1 else ""
             fixed = [item for item in args.overrides if item.startswith(("hydra.", "hydra/"))]
             config = _compose(hydra, name, parse(fixed + job), RunMode.RUN, where)
+            OmegaConf.copy_cache(from_config=master, to_config=config)
             run = _build(config, where)
             if run.out != master.out:
                 raise ConfigError(
@@ -78,7 +80,7 @@ def plan(args: argparse.Namespace) -> Plan:
                 raise ConfigError(f"the same run twice{where}; first in the job {runs[run]}")
             runs[run] = " ".join(job)
         HydraConfig.instance().set_config(master)
-        return Plan(tuple(runs), Path(str(master.hydra.sweep.dir)))
+        return Plan(runs, Path(str(master.hydra.sweep.dir)))
 
 
 def check_shown(args: argparse.Namespace) -> None:
@@ -95,6 +97,8 @@ def check_shown(args: argparse.Namespace) -> None:
         config = _compose(hydra, name, overrides, RunMode.RUN)
         if args.cfg is not None:
             _build(config, "")
+        if args.package is not None and OmegaConf.select(config, args.package) is None:
+            raise ConfigError(f"--package {args.package}: there are no such settings")
 
 
 @contextmanager

@@ -14,6 +14,17 @@ SWEEPS = ".sweeps"
 """The hidden folder of ``out`` with the bookkeeping of sweeps."""
 
 
+def check_plugins(hydra: DictConfig) -> None:
+    """Check that there is a launcher and a sweeper.
+
+    Raises:
+        ConfigError: One has been set to nothing.
+    """
+    for group in ("launcher", "sweeper"):
+        if OmegaConf.select(hydra, f"{group}._target_") is None:
+            raise ConfigError(f"hydra.{group}: must name a {group}; leave it as it is")
+
+
 def check_hydra(hydra: DictConfig, out: object) -> None:
     """Check the settings of Hydra that belong to a composed request.
 
@@ -28,10 +39,7 @@ def check_hydra(hydra: DictConfig, out: object) -> None:
     for key in hydra:
         if key not in known:
             hint = did_you_mean(closest(str(key), known))
-            raise ConfigError(f"hydra.{key}: unknown key{hint}")
-    for group in ("launcher", "sweeper"):
-        if OmegaConf.select(hydra, f"{group}._target_") is None:
-            raise ConfigError(f"hydra.{group}: must name a {group}; leave it as it is")
+            raise ConfigError(f"hydra.{key!s}: unknown key{hint}")
     for key, fixed in {"run.dir": ".", "sweep.subdir": ".", "output_subdir": None}.items():
         value = OmegaConf.select(hydra, key)
         if value != fixed:

@@ -12,8 +12,8 @@ from vdqn_runner.config.suggest import closest_key, did_you_mean
 from vdqn_runner.config.words import shortened
 from vdqn_runner.errors import ConfigError
 
-LONGEST = 4096
-"""Characters of an override; more, or deep nesting, would take the parser past its limits."""
+DEEPEST = 20
+"""Brackets inside brackets in an override; many more would take the parser past its limits."""
 
 
 def parse(overrides: Sequence[str]) -> list[Override]:
@@ -24,14 +24,14 @@ def parse(overrides: Sequence[str]) -> list[Override]:
     """
     parsed: list[Override] = []
     for number, item in enumerate(overrides):
-        if len(item) > LONGEST:
-            raise ConfigError(f"{shortened(item)!r}: is longer than {LONGEST} characters")
+        if _depth(item) > DEEPEST:
+            raise ConfigError(f"{shortened(item)!r}: has brackets nested deeper than {DEEPEST}")
         try:
             parsed += OverridesParser.create().parse_overrides([item])
         except OverrideParseException as error:
             rest = overrides[number + 1 :]
             raise ConfigError(_unreadable(item, rest)) from error
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:  # a whole number of thousands of digits
             raise ConfigError(f"{shortened(item)!r}: cannot be read as key=value") from error
     return parsed
 
@@ -78,6 +78,15 @@ def refuse_sweeps(overrides: Sequence[Override], *, showing: bool = False) -> No
                 f"{shortened(override.input_line or '')}: {remedy}, "
                 f"or write {override.get_key_element()}=[...] for a list"
             )
+
+
+def _depth(text: str) -> int:
+    """Return how deeply brackets and braces are nested."""
+    deepest = depth = 0
+    for character in text:
+        depth += (character in "[{(") - (character in ")}]")
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _unreadable(item: str, rest: Sequence[str]) -> str:
