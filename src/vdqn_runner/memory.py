@@ -36,7 +36,8 @@ class Needed:
         networks: Parameters, targets, optimiser and what follows from them, of all seeds, with
             the kernels' working space in each process and one checkpoint being written.
         replay: The replay memories of all seeds once they are full, with the same.
-        minibatches: Minibatches, and random numbers drawn ahead, of all seeds.
+        minibatches: Minibatches, and random numbers drawn ahead, of all seeds, with what the
+            kernels' working space takes for them.
     """
 
     processes: int
@@ -71,6 +72,7 @@ def needed(config: RunConfig, spec: EnvSpec, n_seeds: int, n_workers: int) -> Ne
         trials = config.evaluate.episodes
         batches |= {trials} if config.env.kind == "chain" else set(range(1, trials + 1))
     states = not spec.stored_shape
+    least = FLOAT * len(batches) * space_length(sizes, 1, states)
     space = FLOAT * sum(space_length(sizes, batch, states) for batch in batches)
     memory = replay_bytes(config, spec)
     # Copies of all rows are made when a run begins and when seeds leave; of one seed's state, and
@@ -78,9 +80,9 @@ def needed(config: RunConfig, spec: EnvSpec, n_seeds: int, n_workers: int) -> Ne
     passing = max(n_seeds * kinds * row, n_workers * 2 * learner)
     return Needed(
         processes=PROCESS + (n_workers * WORKER + PROCESS if n_workers > 1 else 0),
-        networks=n_seeds * (learner + _derived(algo) * row) + n_workers * (space + row) + passing,
+        networks=n_seeds * (learner + _derived(algo) * row) + n_workers * (least + row) + passing,
         replay=n_seeds * memory + n_workers * 2 * memory,
-        minibatches=n_seeds * _minibatch_bytes(algo, sizes, states),
+        minibatches=n_seeds * _minibatch_bytes(algo, sizes, states) + n_workers * (space - least),
     )
 
 
@@ -102,7 +104,7 @@ def check_memory(config: RunConfig, spec: EnvSpec, n_seeds: int, n_workers: int)
         "algo.network.hidden": need.networks,
         "algo.replay.capacity": need.replay,
         "algo.batch_size": need.minibatches,
-        "workers": need.processes,
+        **({"workers": need.processes} if n_workers > 1 else {}),
     }
     largest = max(keys, key=lambda key: keys[key])
     remedies = [largest, *(["n_seeds"] if n_seeds > 1 and largest != "workers" else [])]

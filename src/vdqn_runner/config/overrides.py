@@ -44,7 +44,8 @@ def refuse_misuse(overrides: Sequence[Override], groups: Collection[str]) -> Non
         groups: The names of the groups of settings files.
 
     Raises:
-        ConfigError: A key is removed or given twice, or a group's option is a list.
+        ConfigError: A key is removed or given twice, a group's option is a list, or a mapping is
+            added to what there is.
     """
     given: dict[str, str] = {}
     for override in overrides:
@@ -54,6 +55,8 @@ def refuse_misuse(overrides: Sequence[Override], groups: Collection[str]) -> Non
             raise ConfigError(_about_removal(shortened(line), key, key in groups))
         if key in groups and mine and isinstance(override.value(), list):
             raise ConfigError(f"{shortened(line)}: must be one option of {key}, not a list")
+        if override.is_add() and mine and isinstance(override.value(), dict):
+            raise ConfigError(f"{shortened(line)}: write {key}=... without +")
         for leaf in _leaves(override):
             for other, first in given.items():
                 if _overlap(leaf, other, groups):
