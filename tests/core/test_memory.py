@@ -31,6 +31,7 @@ def request(algo="vdqn", hidden=(100, 100), env=None, settings=None, **top):
             "workers": 1,
             "quiet": True,
             "evaluate": {"every": 0},
+            "checkpoint_every": 10,  # what is estimated counts one
             "env": env or {"kind": "chain", "n": 10},
             "algo": {"name": algo, "learning_starts": 5, "network": {"hidden": list(hidden)}}
             | (settings or {}),
@@ -99,10 +100,6 @@ GROWTH = {
     "network-dqn": (request("dqn", hidden=[100]), request("dqn", hidden=[1500, 1500])),
     "network-noisynet": (request("noisynet", [100]), request("noisynet", [1200, 1200])),
     "seeds": (request(hidden=[800, 800]), request(hidden=[800, 800], n_seeds=8)),
-    "checkpoints": (
-        request(hidden=[100], checkpoint_every=10),
-        request(hidden=[1200, 1200], checkpoint_every=10),
-    ),
     "evaluation": (
         request(hidden=[100], evaluate={"every": 1, "episodes": 4}),
         request(hidden=[900, 900], evaluate={"every": 1, "episodes": 4}),
