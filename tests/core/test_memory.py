@@ -117,8 +117,8 @@ GROWTH = {
         ),
     ),
     "minibatch": (
-        request("dqn", [8], WIDE, {"batch_size": 5}, n_seeds=2),
-        request("dqn", [8], WIDE, {"batch_size": 3000}, n_seeds=2),
+        request("dqn", [8], WIDE, {"batch_size": 5, "train_every": 90}, n_seeds=2),
+        request("dqn", [8], WIDE, {"batch_size": 3000, "train_every": 90}, n_seeds=2),
     ),
 }
 
