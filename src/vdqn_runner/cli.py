@@ -8,7 +8,7 @@ import argparse
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -186,20 +186,35 @@ def _command(arguments: list[str]) -> int:
     args, arguments = _parse(arguments)
     if args.shell_completion or args.hydra_help:
         return _hand_to_hydra(arguments)
-    from vdqn_runner.config.compose import check_composes, plan
+    from vdqn_runner.config.compose import check_shown, plan
 
     if args.cfg is not None or args.info is not None:
-        check_composes(args)
+        check_shown(args)
         return _hand_to_hydra(arguments)
+    if args.resolve or args.package is not None:
+        raise ConfigError(f"--{'resolve' if args.resolve else 'package'}: goes with --cfg only")
     planned = plan(args)
+    _check_place_and_memory(planned.jobs)
     if planned.sweep_dir is None:
         return _hand_to_hydra(arguments)
     from vdqn_runner.sweep import begin
 
-    begin(planned.sweep_dir, planned.overrides, planned.jobs)
+    begin(planned.sweep_dir, list(planned.jobs.values()), list(planned.jobs))
     folder = str(planned.sweep_dir).replace("\\", "\\\\").replace("'", "\\'")
     code = _hand_to_hydra([*arguments, f"hydra.sweep.dir='{folder}'"])
     return _report(planned, code)
+
+
+def _check_place_and_memory(jobs: "Mapping[RunConfig, tuple[str, ...]]") -> None:
+    """Refuse jobs that this machine cannot carry out; each is named by its overrides."""
+    from vdqn_runner.prepare import prepare
+
+    for config, overrides in jobs.items():
+        try:
+            prepare(config)
+        except ConfigError as error:
+            where = f" (in the job {' '.join(overrides)})" if len(jobs) > 1 else ""
+            raise ConfigError(f"{error}{where}") from error
 
 
 def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -211,7 +226,7 @@ def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
 
     quiet = {"-q", "--quiet"}
     line = [item for item in arguments if item not in quiet]
-    if len(line) < len(arguments):
+    if len(line) < len(arguments) and "quiet=true" not in line:
         line.append("quiet=true")
     parser = get_args_parser()
     parser.exit_on_error = False
@@ -262,7 +277,7 @@ def _report(planned: "Plan", code: int) -> int:
 
     assert planned.sweep_dir is not None
     table, skipped = [], 0
-    for number, label in enumerate(labels(planned.overrides)):
+    for number, label in enumerate(labels(list(planned.jobs.values()))):
         end = ended(planned.sweep_dir, number)
         if end is None:
             # A signal ends a sweep early; otherwise every job leaves word.

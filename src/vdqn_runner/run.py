@@ -9,16 +9,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from vdqn_runner.config import RunConfig, identity, identity_mapping
-from vdqn_runner.devices import check_device
-from vdqn_runner.envs import make_envs
-from vdqn_runner.errors import RunError, SeedFailures, seed_names
+from vdqn_runner.config import RunConfig, identity_mapping
+from vdqn_runner.errors import SeedFailures, seed_names
+from vdqn_runner.prepare import Prepared, prepare
 from vdqn_runner.progress import Progress
-from vdqn_runner.runs.finished import drop_checkpoints, is_done, lacks_policies
-from vdqn_runner.runs.folder import create_run, run_path, seed_path
+from vdqn_runner.runs.finished import drop_checkpoints, lacks_policies
+from vdqn_runner.runs.folder import create_run, seed_path
 from vdqn_runner.runs.interrupt import noted_signals
 from vdqn_runner.runs.provenance import commit, versions
-from vdqn_runner.workers import place, train_in_workers, worker_count
+from vdqn_runner.workers import train_in_workers
 
 _log = logging.getLogger(__name__)
 
@@ -33,25 +32,24 @@ def execute(config: RunConfig) -> Path:
     ``if __name__ == "__main__":``.
 
     Raises:
-        ConfigError: The device is not there.
+        ConfigError: The device is not there, or memory does not suffice; nothing has been made.
         HeldError: Another process trains some of the seeds; none has been trained here.
         SeedFailures: Seeds could not go on; the others are trained, and what is written stays.
         RunError: The run could not begin.
         Interrupted: A signal came; a checkpoint has been written.
     """
-    check_device(config.device)
-    envs = make_envs(config.env, [config.seed])
-    envs.close()
-    run = run_path(config, envs.spec.label, identity(config))
+    prepared = prepare(config)
+    run, todo, n_workers = prepared.run, prepared.todo, prepared.n_workers
+    failures = dict(prepared.failures)
     create_run(run, identity_mapping(config))
-    todo, failures = _missing(run, config)
-    # A GPU takes all seeds at once.
-    wanted = 1 if config.workers == "auto" and config.device != "cpu" else config.workers
-    n_workers = worker_count(wanted, config.threads, len(todo), place())
     if not config.quiet:
         by = f" in {n_workers} processes" if n_workers > 1 else ""
         print(f"{run}: {len(todo)} of {config.n_seeds} seeds to train{by}", file=sys.stderr)
-    if lacking := lacks_policies(run, config, set(todo) | set(failures)):
+    done = [seed for seed in config.seeds if seed not in todo and seed not in failures]
+    for seed in done:
+        # Those of a process that was killed before it could do so itself.
+        drop_checkpoints(seed_path(run, seed))
+    if lacking := lacks_policies(run, config, done):
         _log.warning(
             "%s: %s done without policies every %d episodes; remove the folder of a seed to train "
             "it again with them",
@@ -61,7 +59,7 @@ def execute(config: RunConfig) -> Path:
         )
     if todo:
         try:
-            _train(config, run, todo, n_workers, envs.spec.label)
+            _train(config, prepared)
         except SeedFailures as error:
             failures |= error.reasons
     if failures:
@@ -69,33 +67,18 @@ def execute(config: RunConfig) -> Path:
     return run
 
 
-def _missing(run: Path, config: RunConfig) -> tuple[list[int], dict[int, str]]:
-    """Return the seeds that are to be trained, and what is wrong with those that cannot be."""
-    todo: list[int] = []
-    failures: dict[int, str] = {}
-    for seed in config.seeds:
-        try:
-            if is_done(run, config, seed):
-                # Those of a process that was killed before it could do so itself.
-                drop_checkpoints(seed_path(run, seed))
-            else:
-                todo.append(seed)
-        except RunError as error:
-            failures[seed] = str(error)
-    return todo, failures
-
-
-def _train(config: RunConfig, run: Path, seeds: list[int], n_workers: int, env: str) -> None:
-    """Train these seeds, here or in workers."""
+def _train(config: RunConfig, prepared: Prepared) -> None:
+    """Train what is left, here or in workers."""
     # The same for every seed, and asking git takes several processes.
     origin: dict[str, Any] = {"versions": versions(), "commit": commit()}
-    label = f"{config.algo.name} on {env}"
+    label = f"{config.algo.name} on {prepared.env_label}"
 
     def begin(total_episodes: int, done: int) -> Progress:
         return Progress(total_episodes, done, config.quiet, label)
 
-    if n_workers > 1:
-        train_in_workers(config, run, seeds, n_workers, origin, begin)
+    run, seeds = prepared.run, prepared.todo
+    if prepared.n_workers > 1:
+        train_in_workers(config, run, seeds, prepared.n_workers, origin, begin)
     else:
         from vdqn_runner.seeds import train_seeds
 

@@ -94,7 +94,7 @@ def train_seeds(
 def _train_group(
     config: RunConfig,
     group: Sequence[SeedRun],
-    states: Sequence[Mapping[str, Any]],
+    states: list[Mapping[str, Any]],
     interrupt: Interrupt,
     progress: Report,
 ) -> None:

@@ -276,7 +276,7 @@ class Watch:
 def train(
     config: RunConfig,
     runs: Sequence[SeedRun],
-    states: Sequence[Mapping[str, Any]],
+    states: list[Mapping[str, Any]],
     interrupt: Interrupt,
     progress: Report,
 ) -> None:
@@ -284,7 +284,8 @@ def train(
 
     One whose logs cannot be opened is marked as failed and leaves the batch.
 
-    ``states`` are the kept states of all seeds, or empty where they begin.
+    ``states`` are the kept states of all seeds, or empty where they begin; the list is emptied,
+    since each state holds a whole replay memory.
 
     A seed whose numbers are no longer finite is marked as failed and leaves the batch.
 
@@ -295,6 +296,7 @@ def train(
     batch = Lockstep(config, [run.seed for run in runs])
     if states:
         batch.load(states)
+        states.clear()
     live = list(runs)
     opened = [row for row, run in enumerate(live) if _open_logs(batch, row, run)]
     if 0 < len(opened) < len(live):

@@ -200,5 +200,6 @@ def test_warnings_reach_the_user(tmp_path):
 
 def test_a_sweep_into_a_place_that_cannot_be_written_ends_with_one_line(tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    assert main(["-m", f"out={tmp_path}/file", "env.n=3,4"]) == 1
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert main(["-m", f"out={tmp_path}/file", "env.n=3,4"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{tmp_path}/file is in the way" in line

@@ -17,6 +17,7 @@ from vdqn_runner.config.fields import (
 from vdqn_runner.config.gym_check import check_environment
 from vdqn_runner.config.schema import DISCRIMINATORS, GROUPS, GymEnv, RunConfig
 from vdqn_runner.config.suggest import closest, closest_key, did_you_mean
+from vdqn_runner.config.words import show
 from vdqn_runner.errors import ConfigError
 
 MISSING = "???"
@@ -77,17 +78,6 @@ def unknown_key(key: str, value: Any, mapping: Mapping[str, Any]) -> ConfigError
     if suggestion and not parent:
         takes = ""
     return ConfigError(f"{show(key, value)}: unknown key{takes}{suggestion}")
-
-
-def show(key: str, value: Any) -> str:
-    """Return ``key=value`` on one line of bounded length, much as a user would type it."""
-    if value is None or isinstance(value, bool):
-        text = {None: "null", True: "true", False: "false"}[value]
-    else:
-        text = repr(value)
-    text = " ".join(text.split())
-    key = key if key.isprintable() else repr(key)
-    return f"{key}={text if len(text) <= 60 else text[:57] + '...'}"
 
 
 def _rank(details: ErrorDetails) -> int:

@@ -5,7 +5,7 @@ lines. Here each job is composed exactly as Hydra will compose it and then built
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,20 +17,19 @@ from hydra._internal.utils import create_automatic_config_search_path
 from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
-from hydra.errors import OverrideParseException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from vdqn_runner.config.build import build
 from vdqn_runner.config.explain import explain, one_line
-from vdqn_runner.config.fields import known_names
 from vdqn_runner.config.files import conf_dir
+from vdqn_runner.config.hydra_settings import check_hydra, check_plugins
+from vdqn_runner.config.overrides import parse, refuse_misuse, refuse_sweeps
 from vdqn_runner.config.paper_lr import register
 from vdqn_runner.config.schema import RunConfig
-from vdqn_runner.config.suggest import closest_key, did_you_mean
+from vdqn_runner.config.words import show
 from vdqn_runner.errors import ConfigError
 
 
@@ -39,14 +38,12 @@ class Plan:
     """What a command line asks for.
 
     Attributes:
-        jobs: The run of every job in the order in which they will run.
+        jobs: The run of every job, in the order in which they will run, and its overrides.
         sweep_dir: The folder of a sweep's bookkeeping; None for a single run.
-        overrides: What tells each job of a sweep from the others.
     """
 
-    jobs: tuple[RunConfig, ...]
+    jobs: Mapping[RunConfig, tuple[str, ...]]
     sweep_dir: Path | None
-    overrides: tuple[tuple[str, ...], ...] = ()
 
 
 def plan(args: argparse.Namespace) -> Plan:
@@ -55,38 +52,55 @@ def plan(args: argparse.Namespace) -> Plan:
     Raises:
         ConfigError: The request, or any job of the sweep, cannot be run as written.
     """
+    name = args.config_name or "config"
+    overrides = parse(args.overrides)
     with _hydra(args) as hydra:
-        name = args.config_name or "config"
-        overrides = _parse(args.overrides)
-        mode = hydra.get_mode(config_name=name, overrides=args.overrides)
-        if not (args.multirun or mode is RunMode.MULTIRUN):
-            _refuse_sweeps(overrides)
-            config = _compose(hydra, name, overrides, RunMode.RUN)
-            return Plan((_build(config, ""),), None)
+        refuse_misuse(overrides, hydra.config_loader.list_groups(""))
         master = _compose(hydra, name, overrides, RunMode.MULTIRUN)
+        check_plugins(master.hydra)
+        if not (args.multirun or master.hydra.mode is RunMode.MULTIRUN):
+            refuse_sweeps(overrides)
+            return Plan({_build(master, ""): ()}, None)
         jobs = _job_overrides(master)
         if jobs is None:
-            return Plan((), None)
-        runs = []
+            return Plan({}, None)
+        runs: dict[RunConfig, tuple[str, ...]] = {}
         for job in jobs:
             where = f" (in the job {' '.join(job)})" if len(jobs) > 1 else ""
             fixed = [item for item in args.overrides if item.startswith(("hydra.", "hydra/"))]
-            config = _compose(hydra, name, _parse(fixed + job), RunMode.RUN, where)
-            runs.append(_build(config, where))
+            config = _compose(hydra, name, parse(fixed + job), RunMode.RUN, where)
+            OmegaConf.copy_cache(from_config=master, to_config=config)
+            run = _build(config, where)
+            if run.out != master.out:
+                raise ConfigError(
+                    f"{show('out', run.out)}: a sweep has one folder for its results; "
+                    f"sweep name instead{where}"
+                )
+            if run in runs:
+                raise ConfigError(
+                    f"the same run twice{where}; first in the job {' '.join(runs[run])}"
+                )
+            runs[run] = tuple(job)
         HydraConfig.instance().set_config(master)
-        return Plan(tuple(runs), Path(str(master.hydra.sweep.dir)), tuple(map(tuple, jobs)))
+        return Plan(runs, Path(str(master.hydra.sweep.dir)))
 
 
-def check_composes(args: argparse.Namespace) -> None:
-    """Check that a request composes, whether or not it could run; for showing it.
+def check_shown(args: argparse.Namespace) -> None:
+    """Check the request whose settings are to be shown, which is of one run.
 
     Raises:
-        ConfigError: It does not compose.
+        ConfigError: It does not compose, or could not be run.
     """
+    name = args.config_name or "config"
+    overrides = parse(args.overrides)
     with _hydra(args) as hydra:
-        overrides = _parse(args.overrides)
-        _refuse_sweeps(overrides)
-        _compose(hydra, args.config_name or "config", overrides, RunMode.RUN)
+        refuse_misuse(overrides, hydra.config_loader.list_groups(""))
+        refuse_sweeps(overrides, showing=True)
+        config = _compose(hydra, name, overrides, RunMode.RUN)
+        if args.cfg is not None:
+            _build(config, "")
+        if args.package is not None and OmegaConf.select(config, args.package) is None:
+            raise ConfigError(f"--package {args.package}: there are no such settings")
 
 
 @contextmanager
@@ -107,36 +121,6 @@ def _hydra(args: argparse.Namespace) -> Iterator[Hydra]:
         GlobalHydra.instance().clear()
 
 
-def _parse(overrides: list[str]) -> list[Override]:
-    """Parse overrides as Hydra does, with one line about the first that is malformed."""
-    parsed = []
-    for item in overrides:
-        try:
-            parsed += OverridesParser.create().parse_overrides([item])
-        except OverrideParseException as error:
-            if "=" not in item and not item.startswith("~"):
-                suggestion = closest_key(item, known_names())
-                raise ConfigError(
-                    f"{item!r}: must have the form key=value"
-                    f"{did_you_mean(f'{suggestion}=...' if suggestion else None)}"
-                ) from error
-            raise ConfigError(
-                f"{item!r}: cannot be read as key=value; quote a value with special characters, "
-                f"""as in 'key="a, b"'"""
-            ) from error
-    return parsed
-
-
-def _refuse_sweeps(overrides: list[Override]) -> None:
-    """Refuse several values for a key where only one run is asked for."""
-    for override in overrides:
-        if override.is_sweep_override():
-            raise ConfigError(
-                f"{override.input_line}: several values are a sweep; add -m to run one job for "
-                f"each, or write {override.get_key_element()}=[...] for a list"
-            )
-
-
 def _compose(
     hydra: Hydra, name: str, overrides: list[Override], mode: RunMode, where: str = ""
 ) -> DictConfig:
@@ -154,7 +138,7 @@ def _job_overrides(master: DictConfig) -> list[list[str]] | None:
     if not str(sweeper.get("_target_")).endswith(".BasicSweeper"):
         return None
     items = [f"{key}={value}" for key, value in (sweeper.params or {}).items()]
-    overrides = _parse(items + list(master.hydra.overrides.task))
+    overrides = parse(items + list(master.hydra.overrides.task))
     try:
         (jobs,) = BasicSweeper.split_arguments(overrides, None)
     except Exception as error:
@@ -166,7 +150,9 @@ def _build(config: DictConfig, where: str) -> RunConfig:
     """Build the run from composed settings; ``where`` names the job in messages."""
     try:
         tree: Any = OmegaConf.to_container(_task(config), resolve=True)
-        return build(tree)
+        run = build(tree)
+        check_hydra(config.hydra, run.out)
+        return run
     except OmegaConfBaseException as error:
         raise ConfigError(f"{_ours(error) or one_line(error)}{where}") from error
     except ConfigError as error:

@@ -9,10 +9,14 @@ from hydra.errors import MissingConfigException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from vdqn_runner.config.build import show, unknown_key
+from vdqn_runner.config.build import unknown_key
 from vdqn_runner.config.fields import known_fields
 from vdqn_runner.config.suggest import closest, did_you_mean
+from vdqn_runner.config.words import show
 from vdqn_runner.errors import ConfigError
+
+LONGEST = 300
+"""Characters of a message in Hydra's words."""
 
 
 def explain(
@@ -59,7 +63,10 @@ def one_line(error: BaseException) -> str:
         hint = "; more come with Hydra's plugins" if "launcher" in str(error) else ""
         return f"{error.missing_cfg_file}: must be one of {', '.join(error.options)}{hint}"
     text = str(error) or str(error.__cause__ or type(error).__name__)
-    return " ".join(text.partition("Config search path")[0].split())
+    if text.startswith("Error merging override") and error.__cause__ is not None:
+        text = f"{text}: {error.__cause__}"
+    text = " ".join(text.partition("Config search path")[0].split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _is_group(hydra: Hydra, override: Override) -> bool:
@@ -73,7 +80,7 @@ def _option_problem(hydra: Hydra, override: Override) -> str | None:
     group = override.key_or_group
     names = hydra.config_loader.get_group_options(group, results_filter=ObjectType.CONFIG)
     wanted = list(override.sweep_iterator()) if override.is_sweep_override() else [override.value()]
-    if override.is_add() or override.is_force_add() or override.is_delete():
+    if override.is_add() or override.is_force_add():
         return f"{override.input_line}: write {group}=... without {override.get_key_element()[0]}"
     for option in wanted:
         if option not in names:
@@ -91,8 +98,6 @@ def _key_problem(base: DictConfig, override: Override) -> str | None:
     if override.package is not None:
         return f"{override.input_line}: there is no group {key} to place at {override.package}"
     if key in known_fields(tree):
-        if override.is_delete():
-            return f"{override.input_line}: a key cannot be removed; give it a value"
         if override.is_add():
             return f"{override.input_line}: the key exists already; write it without +"
         return None

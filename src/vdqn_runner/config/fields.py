@@ -9,17 +9,17 @@ from pydantic.fields import FieldInfo
 from vdqn_runner.config.model import Settings
 from vdqn_runner.config.ranges import ScheduleWithin, Within
 from vdqn_runner.config.schedule import AnySchedule
-from vdqn_runner.config.schema import DISCRIMINATORS, GROUPS, RunConfig
+from vdqn_runner.config.schema import DISCRIMINATORS, GROUPS, OUT, RunConfig
 
 SCHEDULES: dict[str, type[Settings]] = {
     model.model_fields["kind"].default: model for model in get_args(AnySchedule)
 }
 TEXTS = {
-    "name": "letters, digits, '.', '_' and '-', starting with a letter or digit",
-    "workers": "auto or a whole number from 1 up",
-    "out": "a folder path without '..'",
+    "name": "letters, digits, '.', '_' and '-', starting with a letter or digit, at most 100",
+    "workers": "auto or a whole number from 1 to 4096",
+    "out": OUT,
     "env.id": "the id of a registered gymnasium environment, like LunarLander-v3",
-    "algo.network.hidden": "a list of 1 to 32 whole numbers from 1 up, like [100,100]",
+    "algo.network.hidden": "a list of 1 to 32 whole numbers from 1 to 1000000, like [100,100]",
     ".points": "a list of [time, value] with whole times from 0 up that rise",
 }
 
@@ -105,13 +105,20 @@ def _type_words(annotation: Any, metadata: list[Any]) -> str:
 
 def _interval(metadata: list[Any]) -> str:
     """Return the range among a field's constraints in words, with a space before."""
+    bounds: dict[str, float] = {}
     for constraint in metadata:
         if isinstance(constraint, AfterValidator) and isinstance(
             constraint.func, Within | ScheduleWithin
         ):
             return f" {constraint.func}"
-        if (low := getattr(constraint, "ge", None)) is not None:
-            return f" from {low} up"
-        if (low := getattr(constraint, "gt", None)) is not None:
-            return f" above {low}"
+        for name in ("ge", "gt", "le"):
+            if (bound := getattr(constraint, name, None)) is not None:
+                bounds[name] = bound
+    match bounds:
+        case {"ge": low, "le": high}:
+            return f" {Within(low, high)}"
+        case {"ge": low}:
+            return f" {Within(low)}"
+        case {"gt": low}:
+            return f" {Within(low, above=True)}"
     return ""

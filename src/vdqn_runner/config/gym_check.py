@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from vdqn_runner.config.suggest import closest, did_you_mean
+from vdqn_runner.config.words import show
 from vdqn_runner.errors import ConfigError
 
 # Gymnasium's packages of environments whose own dependencies come with an extra.
@@ -28,33 +29,35 @@ def check_environment(env_id: str, max_episode_steps: int | None) -> None:
 
     import vdqn_runner.envs  # noqa: F401 (registers the chain)
 
+    shown = show("env.id", env_id)
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if ":" not in env_id and env_id not in gymnasium.registry:
             raise ConfigError(
-                f"env.id={env_id!r}: gymnasium has no environment of this id"
+                f"{shown}: gymnasium has no environment of this id"
                 f"{did_you_mean(_closest_id(env_id, gymnasium.registry))}"
             )
         try:
             env = gymnasium.make(env_id, max_episode_steps=max_episode_steps)
         except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
             raise ConfigError(
-                f"env.id={env_id!r}: this environment needs a package that is not installed"
+                f"{shown}: this environment needs a package that is not installed"
                 f"{_remedy(env_id)} ({_first_line(error)})"
             ) from error
         except Exception as error:
             raise ConfigError(
-                f"env.id={env_id!r}: gymnasium cannot make it ({_first_line(error)})"
+                f"{shown}: gymnasium cannot make it ({_first_line(error)})"
             ) from error
     try:
         if not isinstance(env.observation_space, gymnasium.spaces.Box):
             raise ConfigError(
-                f"env.id={env_id!r}: observations must be a Box, "
+                f"{shown}: observations must be a Box, "
                 f"and here they are {_first_line(env.observation_space)}"
             )
         if not isinstance(env.action_space, gymnasium.spaces.Discrete):
             raise ConfigError(
-                f"env.id={env_id!r}: actions must be Discrete, "
+                f"{shown}: actions must be Discrete, "
                 f"and here they are {_first_line(env.action_space)}"
             )
     finally:

@@ -7,6 +7,7 @@ from typing import TypeVar
 from pydantic_core import PydanticCustomError
 
 from vdqn_runner.config.schedule import AnySchedule, extremes
+from vdqn_runner.config.words import number
 
 Number = TypeVar("Number", int, float)
 
@@ -35,10 +36,10 @@ class Within:
 
     def __str__(self) -> str:
         """The interval in words, as it follows "a number"."""
-        start = f"above {self.low:.10g}" if self.above else f"from {self.low:.10g}"
+        start = f"{'above' if self.above else 'from'} {number(self.low)}"
         if math.isinf(self.high):
             return start if self.above else f"{start} up"
-        return f"{start} to {'below ' if self.below else ''}{self.high:.10g}"
+        return f"{start} to {'below ' if self.below else ''}{number(self.high)}"
 
     def __call__(self, value: Number) -> Number:
         """Return ``value``, or refuse it."""

@@ -28,7 +28,9 @@ class LinearSchedule(Settings):
     kind: Literal["linear"] = "linear"
     start: float = Field(description="value at the beginning")
     end: float = Field(description="value after `duration`, kept from then on")
-    duration: int = Field(ge=1, description="how many units the way from start to end takes")
+    duration: int = Field(
+        ge=1, le=10**15, description="how many units the way from start to end takes"
+    )
     unit: Unit = Field("steps", description=UNIT)
 
 
@@ -38,11 +40,13 @@ class ExponentialSchedule(Settings):
     kind: Literal["exponential"] = "exponential"
     start: float = Field(gt=0, description="value at the beginning")
     end: float = Field(gt=0, description="value after `duration`, kept from then on")
-    duration: int = Field(ge=1, description="how many units the way from start to end takes")
+    duration: int = Field(
+        ge=1, le=10**15, description="how many units the way from start to end takes"
+    )
     unit: Unit = Field("steps", description=UNIT)
 
 
-Time = Annotated[int, Field(ge=0)]
+Time = Annotated[int, Field(ge=0, le=10**15)]
 Point = Annotated[tuple[Time, float], Field(strict=False)]
 
 

@@ -13,17 +13,30 @@ from vdqn_runner.config.model import Settings
 from vdqn_runner.config.ranges import ScheduleWithin, Within
 from vdqn_runner.config.schedule import ConstantSchedule, Schedule
 
-Count = Annotated[int, AfterValidator(Within(1))]
-Positive = Annotated[float, AfterValidator(Within(0, above=True))]
+# A step count must be exact as a float, where schedules and logs have it: below 2^53. So no run has
+# more than 10^15 steps: 10^9 episodes of at most 10^6 each.
+MOST_EPISODES = 10**9
+LONGEST_EPISODE = 10**6
+MOST_STEPS = MOST_EPISODES * LONGEST_EPISODE
+
+Width = Annotated[int, AfterValidator(Within(1, 10**6))]
+Processors = Annotated[int, AfterValidator(Within(1, 4096))]
+Episodes = Annotated[int, AfterValidator(Within(1, MOST_EPISODES))]
+Steps = Annotated[int, AfterValidator(Within(1, MOST_STEPS))]
+# What is used, and squared, as a 32-bit number.
+Positive = Annotated[float, AfterValidator(Within(1e-30, 1e15))]
 Discount = Annotated[float, AfterValidator(Within(0, 1))]
 Decay = Annotated[float, AfterValidator(Within(0, 1, below=True))]
-LearningRate = Annotated[Schedule, AfterValidator(ScheduleWithin(Within(0), some=True))]
-Weight = Annotated[Schedule, AfterValidator(ScheduleWithin(Within(0)))]
+LearningRate = Annotated[Schedule, AfterValidator(ScheduleWithin(Within(0, 1e15), some=True))]
+Weight = Annotated[Schedule, AfterValidator(ScheduleWithin(Within(0, 1e15)))]
 Probability = Annotated[Schedule, AfterValidator(ScheduleWithin(Within(0, 1)))]
 
 SIGMA_INIT = {"independent": 0.017, "factorised": 0.5}
 RESAMPLE = "when acting draws new weights: at every step, or once an episode"
 THETA_SAMPLES = "one weight sample for each tuple of a minibatch or one for all of it"
+
+
+OUT = "a folder path without '..', a leading '~' and blanks at its ends"
 
 
 def refuse(key: str, value: object, allowed: str) -> PydanticCustomError:
@@ -52,7 +65,7 @@ class GymEnv(Settings):
     bootstrap_on_timeout: bool = Field(
         False, description="whether an end by the time limit keeps the value of what would follow"
     )
-    max_episode_steps: Count | None = Field(
+    max_episode_steps: Annotated[int, AfterValidator(Within(1, LONGEST_EPISODE))] | None = Field(
         None, description="time limit in steps; null is the id's own"
     )
 
@@ -60,8 +73,8 @@ class GymEnv(Settings):
 class NetworkConfig(Settings):
     """The multilayer perceptron with ReLU that maps an observation to Q-values."""
 
-    hidden: Annotated[tuple[Count, ...], Field(strict=False, min_length=1, max_length=32)] = Field(
-        (100, 100), description="widths of the hidden layers"
+    hidden: Annotated[tuple[Width, ...], Field(strict=False, min_length=1, max_length=32)] = Field(
+        (100, 100), description="widths of the hidden layers, as far as memory goes"
     )
 
 
@@ -76,17 +89,23 @@ class OptimizerConfig(Settings):
 class ReplayConfig(Settings):
     """The replay memory, sampled uniformly."""
 
-    capacity: Count = Field(1_000_000, description="transitions kept, allocated as needed")
+    capacity: Annotated[int, AfterValidator(Within(1, 10**9))] = Field(
+        1_000_000,
+        description="transitions kept of each seed, allocated as needed; their places are "
+        "numbered in 32 bits",
+    )
 
 
 class AlgoConfig(Settings):
     """What all algorithms share."""
 
     lr: LearningRate = Field(ConstantSchedule(value=1e-3), description="Adam's step size")
-    batch_size: Count = Field(64, description="transitions in a minibatch")
-    target_period: Count = Field(100, description="steps between copies to the target")
-    learning_starts: Count = Field(500, description="transitions collected before the first update")
-    train_every: Count = Field(1, description="steps between updates")
+    batch_size: Annotated[int, AfterValidator(Within(1, 10**6))] = Field(
+        64, description="transitions in a minibatch, drawn and held at once"
+    )
+    target_period: Steps = Field(100, description="steps between copies to the target")
+    learning_starts: Steps = Field(500, description="transitions collected before the first update")
+    train_every: Steps = Field(1, description="steps between updates")
     reward_scale: Positive = Field(1.0, description="factor on rewards in the loss, not in logs")
     network: NetworkConfig = Field(NetworkConfig(), description="the Q-network")
     optimizer: OptimizerConfig = Field(OptimizerConfig(), description="Adam's other settings")
@@ -100,7 +119,7 @@ class AlgoConfig(Settings):
             value = getattr(self, key)
             if value > capacity:
                 raise refuse(
-                    key, value, f"must not be larger than replay.capacity, which is {capacity}"
+                    key, value, f"must not be larger than algo.replay.capacity, which is {capacity}"
                 )
         return self
 
@@ -164,10 +183,12 @@ class NoisyNetConfig(AlgoConfig):
 class EvaluateConfig(Settings):
     """Greedy trials between the episodes of training; training does not notice them."""
 
-    every: Annotated[int, AfterValidator(Within(0))] = Field(
+    every: Annotated[int, AfterValidator(Within(0, MOST_EPISODES))] = Field(
         100, description="episodes of training between evaluations and one at the end; 0 for none"
     )
-    episodes: Count = Field(5, description="greedy episodes of each policy in an evaluation")
+    episodes: Annotated[int, AfterValidator(Within(1, 10_000))] = Field(
+        5, description="greedy episodes of each policy in an evaluation, played at once"
+    )
 
 
 Env = Annotated[ChainEnv | GymEnv, Field(discriminator="kind")]
@@ -177,27 +198,40 @@ Algo = Annotated[VDQNConfig | DQNConfig | NoisyNetConfig, Field(discriminator="n
 class RunConfig(Settings):
     """One run: an algorithm on an environment with some seeds."""
 
-    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\z")] = Field(
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\z")] = Field(
         "default", description="the first folder below `out`, by which plots find the run"
     )
     seed: Annotated[int, AfterValidator(Within(0, 2**32 - 1))] = Field(
         0, description="the first seed"
     )
-    n_seeds: Count = Field(5, description="how many seeds train in lockstep, counted from `seed`")
-    episodes: Count = Field(description="episodes of each seed: 2000 on the chain, 1000 elsewhere")
+    n_seeds: Annotated[int, AfterValidator(Within(1, 100_000))] = Field(
+        5,
+        description="how many seeds train in lockstep, counted from `seed`; each has a folder and "
+        "an environment",
+    )
+    episodes: Episodes = Field(
+        description="episodes of each seed: 2000 on the chain, 1000 elsewhere; with at most 10^6 "
+        "steps each, every count of steps is exact in the logs"
+    )
     device: Literal["cpu", "cuda"] = Field("cpu", description="where the networks live")
-    workers: Literal["auto"] | Count = Field(
+    workers: Literal["auto"] | Processors = Field(
         "auto",
         description="processes among which the seeds are dealt; auto is as many as there are "
         "processors to use, and seeds",
     )
-    threads: Count = Field(1, description="threads of the numerical library in each process")
+    threads: Processors = Field(
+        1,
+        description="threads of the numerical library in each process; no machine has more "
+        "processors than the most of them",
+    )
     out: Annotated[str, StringConstraints(min_length=1)] = Field(
         "runs", description="the folder for results"
     )
-    log_every: Count = Field(1, description="iterations (10 episodes each) per row of updates.csv")
-    checkpoint_every: Count = Field(10_000, description="steps between checkpoints")
-    policy_every: Annotated[int, AfterValidator(Within(0))] = Field(
+    log_every: Episodes = Field(
+        1, description="iterations (10 episodes each) per row of updates.csv"
+    )
+    checkpoint_every: Steps = Field(10_000, description="steps between checkpoints")
+    policy_every: Annotated[int, AfterValidator(Within(0, MOST_EPISODES))] = Field(
         0, description="episodes between copies of the policy, kept in policies/; 0 for none"
     )
     evaluate: EvaluateConfig = Field(EvaluateConfig(), description="greedy trials")
@@ -216,8 +250,13 @@ class RunConfig(Settings):
         if self.seed + self.n_seeds > 2**32:
             allowed = f"seed + n_seeds must not be above {2**32}, and n_seeds is {self.n_seeds}"
             raise refuse("seed", self.seed, allowed)
-        if ".." in self.out.split("/") or not self.out.isprintable():
-            raise refuse("out", self.out, "must be a folder path without '..'")
+        if (
+            ".." in self.out.split("/")
+            or not self.out.isprintable()
+            or self.out != self.out.strip()
+            or self.out.startswith("~")
+        ):
+            raise refuse("out", self.out, f"must be {OUT}")
         return self
 
 

@@ -3,9 +3,17 @@
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
+ALIASES = {"gpu": "cuda"}
+"""Words for what has another name here, though a third is spelt more like them."""
+
+_COMPARED = 200  # characters: no name is longer, and comparing takes time
+
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate most like ``name`` regardless of case, or None if none is close."""
+    candidates, name = list(candidates), name[:_COMPARED]
+    if (meant := ALIASES.get(name.lower())) in candidates:
+        return meant
 
     def likeness(candidate: str) -> float:
         return SequenceMatcher(None, name.lower(), candidate.lower()).ratio()
@@ -20,6 +28,7 @@ def closest_key(key: str, candidates: Iterable[str]) -> str | None:
     A key given at the wrong level (``lr`` for ``algo.lr``) or misspelt (``env.nn`` for
     ``env.n``) is found; the whole path decides between equally good last parts.
     """
+    key = key[:_COMPARED]
     last = key.rpartition(".")[2].lower()
 
     def likeness(candidate: str) -> tuple[float, float]:

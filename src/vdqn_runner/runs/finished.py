@@ -1,7 +1,7 @@
 """Whether a seed needs no more training, and what it then no longer needs."""
 
 import contextlib
-from collections.abc import Container
+from collections.abc import Iterable
 from pathlib import Path
 
 from vdqn_runner.config import RunConfig
@@ -36,17 +36,14 @@ def is_done(run: Path, config: RunConfig, seed: int) -> bool:
     return True
 
 
-def lacks_policies(run: Path, config: RunConfig, unfinished: Container[int]) -> list[int]:
-    """Return the finished seeds that did not keep all the policies which are asked for now."""
+def lacks_policies(run: Path, config: RunConfig, done: Iterable[int]) -> list[int]:
+    """Return which of the finished seeds did not keep all the policies that are asked for now."""
     if not config.policy_every:
         return []
     episodes = range(config.policy_every, config.episodes + 1, config.policy_every)
     names = [kept_policy(episode) for episode in episodes]
     return [
-        seed
-        for seed in config.seeds
-        if seed not in unfinished
-        and not all((seed_path(run, seed) / name).exists() for name in names)
+        seed for seed in done if not all((seed_path(run, seed) / name).exists() for name in names)
     ]
 
 

@@ -1,0 +1,201 @@
+"""How much memory a run needs, in bytes, and whether that is free; nothing is allocated for it.
+
+The parts are those that grow with what is asked for. ``needed`` follows what ``layout``,
+``learner``, the algorithms, ``kernels.c`` and ``replay`` allocate with the compiled kernels; tests
+hold it to what runs really take. A run that goes on from checkpoints also holds those.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vdqn_runner.config import (
+    AlgoConfig,
+    DQNConfig,
+    NoisyNetConfig,
+    RunConfig,
+    VDQNConfig,
+)
+from vdqn_runner.envs.spec import EnvSpec
+from vdqn_runner.errors import ConfigError
+from vdqn_runner.free_memory import free_memory
+
+FLOAT = 4
+PROCESS = 250 * 2**20
+"""A process that has imported torch and trains a small network, as measured."""
+
+WORKER = 60 * 2**20
+"""What a worker adds to that beyond what it shares with the process it is forked from."""
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Bytes that a run needs at its peak.
+
+    Attributes:
+        processes: Python and its libraries, in all processes.
+        networks: Parameters, targets, optimiser and what follows from them, of all seeds, with
+            the kernels' working space in each process and one checkpoint being written.
+        replay: The replay memories of all seeds once they are full, with the same.
+        minibatches: Minibatches, and random numbers drawn ahead, of all seeds, with what the
+            kernels' working space takes for them.
+    """
+
+    processes: int
+    networks: int
+    replay: int
+    minibatches: int
+
+    @property
+    def total(self) -> int:
+        """All together."""
+        return self.processes + self.networks + self.replay + self.minibatches
+
+
+def needed(config: RunConfig, spec: EnvSpec, n_seeds: int, n_workers: int) -> Needed:
+    """Return the memory that training takes.
+
+    Args:
+        config: The run.
+        spec: Its environment.
+        n_seeds: How many seeds there are to train.
+        n_workers: The number of processes among which they are dealt.
+    """
+    algo = config.algo
+    sizes = [spec.obs_dim, *algo.network.hidden, spec.n_actions]
+    row = FLOAT * row_length(sizes)
+    kinds = 1 if isinstance(algo, DQNConfig) else 2
+    # Rows, targets and both moments; a checkpoint holds the same.
+    learner = 4 * kinds * row
+    batches = {algo.batch_size, 1}
+    if config.evaluate.every:
+        # Trials end one by one, except on the chain, where all take as long.
+        trials = config.evaluate.episodes
+        batches |= {trials} if config.env.kind == "chain" else set(range(1, trials + 1))
+    states = not spec.stored_shape
+    least = FLOAT * len(batches) * space_length(sizes, 1, states)
+    space = FLOAT * sum(space_length(sizes, batch, states) for batch in batches)
+    memory = replay_bytes(config, spec)
+    # Copies of all rows are made when a run begins and when seeds leave; of one seed's state, and
+    # again as bytes, for a checkpoint.
+    passing = max(n_seeds * kinds * row, n_workers * 2 * learner)
+    return Needed(
+        processes=PROCESS + (n_workers * WORKER + PROCESS if n_workers > 1 else 0),
+        networks=n_seeds * (learner + _derived(algo) * row) + n_workers * (least + row) + passing,
+        replay=n_seeds * memory + n_workers * 2 * memory,
+        minibatches=n_seeds * _minibatch_bytes(algo, sizes, states) + n_workers * (space - least),
+    )
+
+
+def check_memory(config: RunConfig, spec: EnvSpec, n_seeds: int, n_workers: int) -> None:
+    """Refuse a run that needs more memory than is free; where that is not known, refuse none.
+
+    The arguments are those of ``needed``. On a GPU it is for torch to say.
+
+    Raises:
+        ConfigError: It needs more.
+    """
+    free = free_memory()
+    if free is None or config.device != "cpu" or n_seeds == 0:
+        return
+    need = needed(config, spec, n_seeds, n_workers)
+    if need.total <= free:
+        return
+    keys = {
+        "algo.network.hidden": need.networks,
+        "algo.replay.capacity": need.replay,
+        "algo.batch_size": need.minibatches,
+        **({"workers": need.processes} if n_workers > 1 else {}),
+    }
+    largest = max(keys, key=lambda key: keys[key])
+    remedies = [largest, *(["n_seeds"] if n_seeds > 1 and largest != "workers" else [])]
+    parts = (
+        f"networks {_shown(need.networks)}, replay {_shown(need.replay)}, "
+        f"minibatches {_shown(need.minibatches)}, processes {_shown(need.processes)}"
+    )
+    raise ConfigError(
+        f"{_shown(need.total)} of memory are needed for {n_seeds} seeds ({parts}) and "
+        f"{_shown(free)} are free; lower {' or '.join(remedies)}"
+    )
+
+
+def row_length(sizes: Sequence[int]) -> int:
+    """Return the floats of one seed's row of parameters, padding included (see ``layout``)."""
+    pairs = zip(sizes[:-1], sizes[1:], strict=True)
+    blocks = sum(_padded(n_in * n_out, 16) + _padded(n_out, 16) for n_in, n_out in pairs)
+    return _padded(blocks, 64)
+
+
+def space_length(sizes: Sequence[int], batch: int, states: bool) -> int:
+    """Return the floats of the kernels' working space for a batch (``lay_out`` in kernels.c).
+
+    Args:
+        sizes: The widths of the layers, inputs and outputs included.
+        batch: Number of inputs.
+        states: Whether inputs are numbers of states, not vectors.
+    """
+    row = row_length(sizes)
+    n_in, n_out, widest = sizes[0], sizes[-1], max(_padded(size, 16) for size in sizes[1:])
+    inputs = [batch, batch, n_in + 2] if states else [batch * n_in]
+    hidden = [batch * _padded(size, 16) for size in sizes[1:-1]]
+    parts = [
+        *(row, row, row + 16, row + 64, max(batch * sum(sizes[1:]), row) + 128),
+        *(3 * hidden),
+        *inputs,
+        *(2 * [widest * widest]),
+        *(2 * [n_out * widest]),
+        *(4 * [batch * widest]),
+        *(batch * n_out, batch, batch, batch),
+    ]
+    return sum(_padded(part, 16) for part in parts)
+
+
+def replay_bytes(config: RunConfig, spec: EnvSpec) -> int:
+    """Return the bytes of one seed's replay memory once it is full (see ``replay.uniform``)."""
+    transitions = config.algo.replay.capacity
+    if spec.max_episode_steps is not None:
+        transitions = min(transitions, config.episodes * spec.max_episode_steps)
+    slots = transitions + min(transitions, config.episodes) + 1
+    numbers = 1
+    for size in spec.stored_shape:
+        numbers *= size
+    action = next(size for size in (1, 2, 4, 8) if spec.n_actions <= 256**size)
+    reward, terminal, slot = 4, 1, 4
+    observation = numbers * spec.stored_dtype.itemsize
+    return slots * (observation + action + reward + terminal) + transitions * slot
+
+
+def _derived(algo: AlgoConfig) -> int:
+    """Return how many further rows an algorithm keeps of each seed beside the learner's."""
+    match algo:
+        case VDQNConfig():
+            # Variances and slopes, of the posterior and of its target.
+            rows = 4
+        case NoisyNetConfig():
+            # Variances, of both.
+            rows = 2
+        case _:
+            return 0
+    return rows + (algo.resample == "episode")
+
+
+def _minibatch_bytes(algo: AlgoConfig, sizes: Sequence[int], states: bool) -> int:
+    """Return the bytes of one seed's minibatch and of the numbers drawn ahead for it."""
+    drawn_ahead = 64 * 8
+    # Two observations; action, reward and discount; and where they lie in the replay memory.
+    transition = 2 * FLOAT * (2 if states else sizes[0]) + 24 + 5 * 8
+    acting = 32 * FLOAT * sum(sizes)
+    return algo.batch_size * (drawn_ahead + transition) + acting
+
+
+def _padded(count: int, multiple: int) -> int:
+    return -(-count // multiple) * multiple
+
+
+def _shown(size: int) -> str:
+    """Return a number of bytes in the unit that suits it."""
+    value, unit = float(size), "bytes"
+    for larger in ("kB", "MB", "GB", "TB", "PB", "EB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{value:.3g} {unit}"
