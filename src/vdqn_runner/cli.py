@@ -197,11 +197,11 @@ def _command(arguments: list[str]) -> int:
     _check_place_and_memory(planned.jobs)
     if planned.sweep_dir is None:
         return _hand_to_hydra(arguments)
+    from vdqn_runner.config.words import quoted
     from vdqn_runner.sweep import begin
 
     begin(planned.sweep_dir, list(planned.jobs.values()), list(planned.jobs))
-    folder = str(planned.sweep_dir).replace("\\", "\\\\").replace("'", "\\'")
-    code = _hand_to_hydra([*arguments, f"hydra.sweep.dir='{folder}'"])
+    code = _hand_to_hydra([*arguments, f"hydra.sweep.dir={quoted(str(planned.sweep_dir))}"])
     return _report(planned, code)
 
 

@@ -1,5 +1,6 @@
 """Keys, values and numbers as messages of one line show them."""
 
+import re
 from typing import Any
 
 
@@ -26,3 +27,12 @@ def number(value: float) -> str:
     text = f"{value:.16g}"
     zeros = len(text) - 1
     return f"10^{zeros}" if zeros > 6 and text == f"1{'0' * zeros}" else text
+
+
+def quoted(text: str) -> str:
+    """Return ``text`` in the quotes of Hydra's overrides, whatever characters it has.
+
+    There, a backslash is one unless it stands before a quote.
+    """
+    escaped = re.sub(r"(\\*)('|$)", lambda found: found[1] * 2 + ("\\'" if found[2] else ""), text)
+    return f"'{escaped}'"
