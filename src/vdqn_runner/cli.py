@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from vdqn_runner.sweep import Outcome
 
 OK, FAILED, REFUSED, HELD, INTERRUPTED, TERMINATED = 0, 1, 2, 75, 130, 143
+DRY_RUN = "--dry-run"
 FULL_ERROR = "HYDRA_FULL_ERROR"
 
 
@@ -183,7 +184,8 @@ def _command(arguments: list[str]) -> int:
 
         print(f"vdqn-run {version('vdqn-runner')}")
         return OK
-    args, arguments = _parse(arguments)
+    dry = DRY_RUN in arguments
+    args, arguments = _parse([item for item in arguments if item != DRY_RUN])
     if args.shell_completion or args.hydra_help:
         return _hand_to_hydra(arguments)
     from vdqn_runner.config.compose import check_shown, plan
@@ -195,6 +197,11 @@ def _command(arguments: list[str]) -> int:
         raise ConfigError(f"--{'resolve' if args.resolve else 'package'}: goes with --cfg only")
     planned = plan(args)
     _check_place_and_memory(planned.jobs)
+    if dry:
+        from vdqn_runner.manage.dry_run import told
+
+        print(*told(planned.jobs), sep="\n")
+        return OK
     if planned.sweep_dir is None:
         return _hand_to_hydra(arguments)
     from vdqn_runner.config.words import quoted

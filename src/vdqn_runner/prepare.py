@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vdqn_runner.config import RunConfig, identity
 from vdqn_runner.devices import check_device
-from vdqn_runner.envs import make_envs
+from vdqn_runner.envs import EnvSpec, make_envs
 from vdqn_runner.errors import ConfigError, RunError
 from vdqn_runner.memory import check_memory
 from vdqn_runner.runs.finished import is_done
@@ -24,14 +24,14 @@ class Prepared:
         todo: The seeds that are to be trained.
         failures: What is wrong with those that are finished and damaged, by seed.
         n_workers: The number of processes among which they are dealt.
-        env_label: The environment's name.
+        spec: The environment.
     """
 
     run: Path
     todo: tuple[int, ...]
     failures: Mapping[int, str]
     n_workers: int
-    env_label: str
+    spec: EnvSpec
 
 
 def prepare(config: RunConfig) -> Prepared:
@@ -50,7 +50,7 @@ def prepare(config: RunConfig) -> Prepared:
     wanted = 1 if config.workers == "auto" and config.device != "cpu" else config.workers
     n_workers = worker_count(wanted, config.threads, len(todo), place())
     check_memory(config, envs.spec, len(todo), n_workers)
-    return Prepared(run, todo, failures, n_workers, envs.spec.label)
+    return Prepared(run, todo, failures, n_workers, envs.spec)
 
 
 def _missing(run: Path, config: RunConfig) -> tuple[tuple[int, ...], dict[int, str]]:

@@ -71,7 +71,7 @@ def _train(config: RunConfig, prepared: Prepared) -> None:
     """Train what is left, here or in workers."""
     # The same for every seed, and asking git takes several processes.
     origin: dict[str, Any] = {"versions": versions(), "commit": commit()}
-    label = f"{config.algo.name} on {prepared.env_label}"
+    label = f"{config.algo.name} on {prepared.spec.label}"
 
     def begin(total_episodes: int, done: int) -> Progress:
         return Progress(total_episodes, done, config.quiet, label)

@@ -49,6 +49,7 @@ FLAGS = """\
 flags:
   -m, --multirun     run every combination of comma-separated values
   -q, --quiet        print nothing but errors
+  --dry-run          list the runs of a request, what is left of them and what it takes
   --cfg job          show the settings of a request and run nothing
   --info             show where settings come from
   --hydra-help       Hydra's own flags, which all work; shell completion is among them
