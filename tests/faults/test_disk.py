@@ -94,9 +94,10 @@ def test_a_small_disk_and_a_read_only_one(server, tmp_path, undisturbed, size):
 
 def test_a_file_where_the_folder_should_be(server, tmp_path):
     (tmp_path / "file").write_text("")
-    out = tmp_path / "file" / "runs"
-    told = error_of(server.run(tmp_path, settings=settings(out)))
-    assert str(out) in told and "Not a directory" in told
+    child = server.run(tmp_path, settings=settings(tmp_path / "file" / "runs"))
+    assert child.code == 2
+    (line,) = child.lines
+    assert line.endswith(f"{tmp_path / 'file'} is in the way: it is no folder")
 
 
 @pytest.mark.parametrize("gone", [".", "default", "default/chain-3/vdqn/*", "*/*/*/*/seed-00000"])

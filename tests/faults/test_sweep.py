@@ -1,23 +1,36 @@
 """Sweeps in which jobs fail for real: none hides another, and the list at the end is complete."""
 
+import shutil
+
 import yaml
 from fault_runs import calls_of, results, settings, states
 from test_two_processes import swept
 
 
+def spoil(run):
+    """Take away what a run has trained and change its settings file; return how it was."""
+    for seed in run.glob("seed-*"):
+        shutil.rmtree(seed)
+    before = (run / "config.yaml").read_bytes()
+    (run / "config.yaml").write_bytes(before + b"more: 1\n")
+    return before
+
+
 def test_every_failure_is_listed_and_the_rest_is_trained(server, tmp_path, undisturbed):
     line = swept(tmp_path, "env.n=3,4,5", "algo=dqn")
-    assert server.run(tmp_path, settings=settings(tmp_path, episodes=1)).code == 0
-    for place in ("chain-4", "chain-5"):
-        (tmp_path / "default" / place).write_text("in the way")
+    assert server.run(tmp_path, argv=line).code == 0
+    runs = {n: next(tmp_path.glob(f"default/chain-{n}/dqn/*")) for n in (3, 4, 5)}
+    before = {n: spoil(runs[n]) for n in (4, 5)}
+    shutil.rmtree(runs[3])
     child = server.run(tmp_path, argv=line)
     assert child.code == 1
     first, *rows = child.lines
     assert first == "vdqn-run: error: 2 of 3 jobs failed"
     assert [row.split()[0] for row in rows] == ["env.n=4", "env.n=5"]
-    assert all("Not a directory" in row for row in rows)
-    for place in ("chain-4", "chain-5"):
-        (tmp_path / "default" / place).unlink()
+    assert all("config.yaml was changed" in row for row in rows)
+    assert len(list(tmp_path.rglob("dqn/*/*/policy.pt"))) == 1
+    for n, content in before.items():
+        (runs[n] / "config.yaml").write_bytes(content)
     child = server.run(tmp_path, argv=line)
     assert (child.code, child.lines) == (0, [])
     assert len(list(tmp_path.rglob("dqn/*/*/policy.pt"))) == 3
@@ -43,10 +56,13 @@ def test_a_disk_that_is_full_from_the_second_job_on(server, tmp_path, undisturbe
 
 def test_old_failures_are_not_told_again(server, tmp_path):
     """Where the sweep's folder is always the same."""
-    line = [*swept(tmp_path, "seed=0,1"), f"hydra.sweep.dir={tmp_path}/sweep"]
-    (tmp_path / "default").write_text("in the way")
-    assert server.run(tmp_path, argv=line).code == 1
-    (tmp_path / "default").unlink()
+    line = [*swept(tmp_path, "seed=0,1"), f"hydra.sweep.dir={tmp_path}/.sweeps/mine"]
+    assert server.run(tmp_path, argv=line).code == 0
+    (run,) = tmp_path.glob("default/*/*/*")
+    before = spoil(run)
+    child = server.run(tmp_path, argv=line)
+    assert child.code == 1 and len(child.lines) == 3
+    (run / "config.yaml").write_bytes(before)
     child = server.run(tmp_path, argv=line)
     assert (child.code, child.lines) == (0, [])
 
