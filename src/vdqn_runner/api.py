@@ -49,7 +49,7 @@ def settings(*overrides: str, **values: Any) -> RunConfig:
     if flags:
         raise ConfigError(f"{flags[0]}: is a flag of the command vdqn-run; give settings only")
     planned = plan(get_args_parser().parse_args([*overrides, *given]))
-    if planned.sweep_dir is not None:
+    if planned.sweep_dir is not None or planned.jobs is None:
         raise ConfigError(f"{' '.join(overrides)}: is a sweep of several runs; use vdqn-run -m")
     (config,) = planned.jobs
     return config

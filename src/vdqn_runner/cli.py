@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from vdqn_runner.config import RunConfig
-    from vdqn_runner.config.compose import Plan
     from vdqn_runner.sweep import Outcome
 
 OK, FAILED, REFUSED, HELD, INTERRUPTED, TERMINATED = 0, 1, 2, 75, 130, 143
@@ -55,12 +54,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
 
 
-def job(settings: "DictConfig") -> None:
+def job(settings: "DictConfig") -> float | None:
     """Run one job with composed settings; what Hydra calls, in whichever process it chooses.
 
     A failure of a single run, and a signal, end the process with their exit code. How a job of a
     sweep ends is written to the sweep's folder, so that the other jobs go on and ``main`` can list
     it at the end, even if the job ran on another machine.
+
+    Returns:
+        The run's ``score`` in a sweep, for sweepers that optimise; None if it failed.
     """
     from omegaconf import OmegaConf
 
@@ -69,15 +71,19 @@ def job(settings: "DictConfig") -> None:
 
     register()  # a launcher may have started this process for the job
     place = _place()
-    code, reason = FAILED, ""
+    code, reason, value = FAILED, "", None
     outcome: Outcome = "failed"
     try:
         tree: Any = OmegaConf.to_container(settings, resolve=True)
         config = _config(tree, place)
         from vdqn_runner.run import execute
 
-        execute(config)
+        run = execute(config)
         code, outcome = OK, "done"
+        if place is not None:
+            from vdqn_runner.score import score
+
+            value = score(run, config.seeds)
     except Interrupted as stop:
         _complain(str(stop))
         raise SystemExit(128 + stop.signal) from stop
@@ -95,6 +101,7 @@ def job(settings: "DictConfig") -> None:
     elif code != OK:
         _complain(reason)
         raise SystemExit(code)
+    return value
 
 
 @dataclass(frozen=True)
@@ -196,20 +203,24 @@ def _command(arguments: list[str]) -> int:
     if args.resolve or args.package is not None:
         raise ConfigError(f"--{'resolve' if args.resolve else 'package'}: goes with --cfg only")
     planned = plan(args)
-    _check_place_and_memory(planned.jobs)
+    jobs = planned.jobs
+    if jobs is not None:
+        _check_place_and_memory(jobs)
     if dry:
+        if jobs is None:
+            raise ConfigError(f"{DRY_RUN}: this sweeper decides its jobs as it goes")
         from vdqn_runner.manage.dry_run import told
 
-        print(*told(planned.jobs), sep="\n")
+        print(*told(jobs), sep="\n")
         return OK
     if planned.sweep_dir is None:
         return _hand_to_hydra(arguments)
     from vdqn_runner.config.words import quoted
     from vdqn_runner.sweep import begin
 
-    begin(planned.sweep_dir, list(planned.jobs.values()), list(planned.jobs))
+    begin(planned.sweep_dir, jobs)
     code = _hand_to_hydra([*arguments, f"hydra.sweep.dir={quoted(str(planned.sweep_dir))}"])
-    return _report(planned, code)
+    return _report(planned.sweep_dir, jobs, code)
 
 
 def _check_place_and_memory(jobs: "Mapping[RunConfig, tuple[str, ...]]") -> None:
@@ -278,14 +289,16 @@ def _hand_to_hydra(arguments: list[str]) -> int:
     return OK
 
 
-def _report(planned: "Plan", code: int) -> int:
+def _report(folder: Path, jobs: "Mapping[RunConfig, tuple[str, ...]] | None", code: int) -> int:
     """Say which jobs of a sweep are not done and return the exit code, ``code`` if that is bad."""
-    from vdqn_runner.sweep import ended, labels
+    from vdqn_runner.sweep import ended, labels, noted
 
-    assert planned.sweep_dir is not None
     table, skipped = [], 0
-    for number, label in enumerate(labels(list(planned.jobs.values()))):
-        end = ended(planned.sweep_dir, number)
+    # Of another sweeper's jobs there is only what they wrote down.
+    known = noted(folder) if jobs is None else dict(enumerate(jobs.values()))
+    names = dict(zip(known, labels(list(known.values())), strict=True))
+    for number, label in names.items():
+        end = ended(folder, number)
         if end is None:
             # A signal ends a sweep early; otherwise every job leaves word.
             if code in (OK, FAILED):
@@ -294,7 +307,7 @@ def _report(planned: "Plan", code: int) -> int:
             table.append((label, end.reason))
         else:
             skipped += end.outcome == "skipped"
-    n_jobs = len(planned.jobs)
+    n_jobs = len(names)
     if table:
         _complain(f"{len(table)} of {n_jobs} jobs failed")
         width = max(len(label) for label, _ in table)

@@ -48,28 +48,31 @@ class Ended:
     reason: str
 
 
-def begin(folder: Path, overrides: Sequence[Sequence[str]], runs: Sequence[RunConfig]) -> None:
+def begin(folder: Path, jobs: Mapping[RunConfig, Sequence[str]] | None) -> None:
     """Make the folder and write down the jobs; what an earlier sweep left in it is removed.
 
     Args:
         folder: The sweep's folder.
-        overrides: Those of each job, in order.
-        runs: The run of each job.
+        jobs: The run of each job, in order, and its overrides; None where another sweeper than
+            Hydra's own decides them as it goes.
 
     Raises:
         RunError: It cannot be written.
     """
-    planned = [
-        {"label": label, "settings": config.model_dump(mode="json")}
-        for label, config in zip(labels(overrides), runs, strict=True)
-    ]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for outcome in get_args(Outcome):
             for path in folder.glob(f"{outcome}-*.json"):
                 path.unlink()
+        (folder / JOBS).unlink(missing_ok=True)
     except OSError as error:
         raise cannot_write(folder, error) from error
+    if jobs is None:
+        return
+    planned = [
+        {"label": label, "settings": config.model_dump(mode="json")}
+        for label, config in zip(labels(list(jobs.values())), jobs, strict=True)
+    ]
     write_atomic(folder / JOBS, [json.dumps(planned).encode()])
 
 
@@ -118,3 +121,21 @@ def ended(folder: Path, job: int) -> Ended | None:
         except (OSError, ValueError, LookupError, TypeError):
             return Ended(outcome, "" if outcome == "done" else "its record is damaged")
     return None
+
+
+def noted(folder: Path) -> dict[int, tuple[str, ...]]:
+    """Return the overrides of all jobs that have left word, by number."""
+    found: dict[int, tuple[str, ...]] = {}
+    for outcome in get_args(Outcome):
+        for path in folder.glob(f"{outcome}-*.json"):
+            number = path.stem.removeprefix(f"{outcome}-")
+            if number.isdecimal():
+                found[int(number)] = _overrides(path)
+    return dict(sorted(found.items()))
+
+
+def _overrides(path: Path) -> tuple[str, ...]:
+    try:
+        return tuple(map(str, json.loads(path.read_bytes())["overrides"]))
+    except (OSError, ValueError, LookupError, TypeError):
+        return (path.stem,)

@@ -38,11 +38,12 @@ class Plan:
     """What a command line asks for.
 
     Attributes:
-        jobs: The run of every job, in the order in which they will run, and its overrides.
+        jobs: The run of every job, in the order in which they will run, and its overrides; None
+            where another sweeper than Hydra's own decides them as it goes.
         sweep_dir: The folder of a sweep's bookkeeping; None for a single run.
     """
 
-    jobs: Mapping[RunConfig, tuple[str, ...]]
+    jobs: Mapping[RunConfig, tuple[str, ...]] | None
     sweep_dir: Path | None
 
 
@@ -63,7 +64,7 @@ def plan(args: argparse.Namespace) -> Plan:
             return Plan({_build(master, ""): ()}, None)
         jobs = _job_overrides(master)
         if jobs is None:
-            return Plan({}, None)
+            return Plan(None, Path(str(master.hydra.sweep.dir)))
         runs: dict[RunConfig, tuple[str, ...]] = {}
         for job in jobs:
             where = f" (in the job {' '.join(job)})" if len(jobs) > 1 else ""
