@@ -46,7 +46,7 @@ WRONG: list[tuple[str, list[str]]] = [
     ("~seed", ["~seed: a key cannot be removed"]),
     ("schedule=linear", ["schedule='linear'", "unknown key"]),
     ("foo@bar=1", ["foo@bar=1", "no group foo"]),
-    ("hydra/launcher=slurm", ["hydra/launcher/slurm", "basic"]),
+    ("hydra/launcher=sulrm", ["hydra/launcher/sulrm", "basic"]),
     ("hydra.foo=1", ["hydra.foo"]),
     # values
     ("env.n=abc", ["env.n='abc'", "a whole number from 3 to 10000"]),

@@ -14,6 +14,7 @@ from vdqn_runner.config.files import conf_dir, groups, options, sentence
 from vdqn_runner.config.paper_lr import register
 
 FILES = sorted(conf_dir().rglob("*.yaml"))
+PLUGINS = {"optuna": "optuna_sweeper", "ray": "ray_launcher", "slurm": "submitit_launcher"}
 NEEDED = {"env=gym": ["env.id=CartPole-v1"]}
 
 
@@ -30,8 +31,9 @@ def composed(*overrides: str) -> dict[str, object]:
     "choice", [f"{group}={name}" for group in groups() for name in options(group)]
 )
 def test_every_option_is_a_valid_run(choice: str) -> None:
-    if "optuna" in choice:
-        pytest.importorskip("hydra_plugins.hydra_optuna_sweeper")
+    plugin = next((name for part, name in PLUGINS.items() if part in choice), None)
+    if plugin is not None:
+        pytest.importorskip(f"hydra_plugins.hydra_{plugin}")
     assert isinstance(build(composed(choice, *NEEDED.get(choice, []))), RunConfig)
 
 

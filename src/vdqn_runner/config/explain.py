@@ -15,6 +15,15 @@ from vdqn_runner.config.suggest import closest, did_you_mean
 from vdqn_runner.config.words import show
 from vdqn_runner.errors import ConfigError
 
+# Options that come with plugins of Hydra, and the extra that installs them.
+PLUGINS = {
+    "joblib": "cluster",
+    "submitit_local": "cluster",
+    "submitit_slurm": "cluster",
+    "ray": "ray",
+    "optuna": "optuna",
+}
+
 LONGEST = 300
 """Characters of a message in Hydra's words."""
 
@@ -59,6 +68,10 @@ def explain(
 
 def one_line(error: BaseException) -> str:
     """Return an exception's text, or its cause's where it has none, joined into one line."""
+    missing = error.missing_cfg_file if isinstance(error, MissingConfigException) else None
+    group, _, option = (missing or "").rpartition("/")
+    if group in ("hydra/launcher", "hydra/sweeper") and option in PLUGINS:
+        return f"{group}={option}: needs a plugin: pip install 'vdqn-runner[{PLUGINS[option]}]'"
     if isinstance(error, MissingConfigException) and error.options:
         hint = "; more come with Hydra's plugins" if "launcher" in str(error) else ""
         return f"{error.missing_cfg_file}: must be one of {', '.join(error.options)}{hint}"

@@ -19,8 +19,9 @@ def options(group: str) -> dict[str, str]:
 
 
 def groups() -> list[str]:
-    """Return the names of all groups, sorted."""
-    return sorted(path.name for path in conf_dir().iterdir() if path.is_dir())
+    """Return the names of all groups, sorted; ``hydra/launcher`` has one inside another."""
+    folders = {path.parent.relative_to(conf_dir()) for path in conf_dir().rglob("*.yaml")}
+    return sorted(folder.as_posix() for folder in folders if folder.name)
 
 
 def sentence(path: Path) -> str:
