@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test figures figures-quick studies learning-rates bench clean
+.PHONY: help run test figures figures-quick studies learning-rates results bench clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -57,6 +57,11 @@ learning-rates: $(STAMP) ## train the tuning runs and write conf/paper_lr.yaml a
 	$(BIN)/vdqn-run experiment=lr_chain
 	$(BIN)/vdqn-run experiment=lr_control
 	$(BIN)/python scripts/choose_lr.py runs/lr
+
+results: $(STAMP) ## draw and judge the runs that are kept in results/runs again
+	$(BIN)/vdqn-figures results/runs -o results/figures
+	$(BIN)/vdqn-claims results/runs -o results/claims
+	$(BIN)/vdqn-summary results/runs --name paper -o results/summary
 
 bench: $(STAMP) ## measure speed beside other implementations (half an hour; installs them)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[bench]'

@@ -2,7 +2,7 @@
 
 On a chain, going right everywhere is optimal, so a network may learn it without looking at its
 input. For each finished seed: in which share of the states 2 .. N-1 the mean Q-values are the
-same, beside the seed's return at the end.
+same, the mean Q of going right in the first state, and the seed's return at the end.
 
     python scripts/state_dependence.py runs/paper -o results/state_dependence.csv
 """
@@ -19,7 +19,7 @@ from vdqn_runner.play.agent import read_agent
 from vdqn_runner.play.q_posterior import belief, share_of_equal_states
 from vdqn_runner.runs.folder import POLICY
 
-COLUMNS = ("env", "algo", "seed", "equal_states", "return_last_100")
+COLUMNS = ("env", "algo", "seed", "equal_states", "q_right_in_2", "return_last_100")
 SAMPLES = 500
 LAST = 100
 
@@ -45,16 +45,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def measured(run: Run) -> Iterator[tuple[str, str, int, str, str]]:
+def measured(run: Run) -> Iterator[tuple[str, str, int, str, str, str]]:
     """Yield a row for each finished seed of a chain run."""
     assert run.n is not None
     episodes = load_episodes(run)
     for seed, folder in run.seeds.items():
         if not (folder / POLICY).exists():
             continue
-        share = share_of_equal_states(belief(read_agent(folder), run.n, SAMPLES))
+        found = belief(read_agent(folder), run.n, SAMPLES)
+        share, q = share_of_equal_states(found), found.mean[1, 1]
         last = episodes[episodes["seed"] == seed]["return"].tail(LAST).mean()
-        yield run.env, run.algo, seed, f"{share:.4f}", f"{last:.4f}"
+        yield run.env, run.algo, seed, f"{share:.4f}", f"{q:.3f}", f"{last:.4f}"
 
 
 if __name__ == "__main__":
