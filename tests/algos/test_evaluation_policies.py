@@ -82,7 +82,7 @@ def test_a_sample_under_hardly_any_sigma_is_the_mean(engine, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_samples_are_fresh_at_every_step_and_in_every_trial(engine, kind):
     """Actions come as often as explicit samples say, independent over steps and trials."""
-    count = 3000
+    count = 1500
     algo, row = noisy(kind), 1
     obs = observations()
     policy = policies_of(algo, row, stream())["sample"]

@@ -125,11 +125,15 @@ GROWTH = {
         request("dqn", [8], WIDE, {"batch_size": 3000, "train_every": 90}, n_seeds=2),
     ),
 }
+QUICK = {"network", "seeds", "replay"}  # the others take as long and find less
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 @pytest.mark.skipif(not kernels.available(), reason="what is estimated is the compiled form")
-@pytest.mark.parametrize("name", GROWTH)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in GROWTH],
+)
 def test_memory_grows_as_estimated(name, tmp_path):
     small, large = GROWTH[name]
     measured = peak(large, tmp_path / "large") - peak(small, tmp_path / "small")

@@ -1,4 +1,7 @@
-"""A sweep gives the same bytes, whatever runs its jobs: this process, others, Slurm's way, Ray."""
+"""A sweep gives the same bytes, whatever runs its jobs: this process, others, Slurm's way, Ray.
+
+Ray is not among the development tools, because it is large: pip install -e '.[ray]' for its test.
+"""
 
 import os
 import subprocess
@@ -159,3 +162,22 @@ def test_what_a_sweeper_decides_as_it_goes_cannot_be_listed(tmp_path):
     assert done.returncode == 2
     assert "this sweeper decides its jobs as it goes" in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+@needs("hydra_plugins.hydra_optuna_sweeper")
+def test_the_study_of_the_chain_composes(tmp_path):
+    out = tmp_path / "runs"
+    done = subprocess.run(
+        [
+            *COMMAND, "-m", "experiment=optuna_chain", f"out={out}", "hydra.sweeper.n_trials=1",
+            "env.n=5", "episodes=10", "n_seeds=1", "-q",
+        ],
+        env=os.environ | {"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (run,) = out.glob("optuna/chain-5/vdqn/*")
+    settings = yaml.safe_load((run / "config.yaml").read_text())["algo"]
+    assert 0.0002 <= settings["lam"]["value"] <= 2 and 0.0003 <= settings["lr"]["value"] <= 0.03

@@ -53,7 +53,8 @@ def refuse_misuse(overrides: Sequence[Override], groups: Collection[str]) -> Non
         mine = not override.is_hydra_override()
         if override.is_delete() and mine:
             raise ConfigError(_about_removal(shortened(line), key, key in groups))
-        if key in groups and mine and isinstance(override.value(), list):
+        is_group = key in groups or key.startswith("hydra/")
+        if is_group and isinstance(override.value(), list):
             raise ConfigError(f"{shortened(line)}: must be one option of {key}, not a list")
         if override.is_add() and mine and isinstance(override.value(), dict):
             raise ConfigError(f"{shortened(line)}: write {key}=... without +")
