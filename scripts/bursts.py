@@ -7,35 +7,34 @@ while. Episodes from 1000 on are counted.
     python scripts/bursts.py results/runs/paper -o results/bursts.csv
 """
 
-import argparse
-import csv
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from vdqn_runner.analysis.answer import answer, parser_of_runs
 from vdqn_runner.analysis.load import Run, find_runs, load_episodes
-from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.analysis.tables import csv_bytes
+from vdqn_runner.runs.atomic import write_atomic
 
 COLUMNS = ("env", "algo", "episodes", "failures", "bursts", "mean_length", "longest", "at_optimum")
 FIRST = 1000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Measure how failures on chains are spread.")
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUNS")
+    parser = parser_of_runs("bursts", "Measure how failures on chains are spread.")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", required=True)
     arguments = parser.parse_args(argv)
-    try:
-        rows = [measured(run) for run in find_runs(arguments.runs) if run.n is not None]
-    except (ConfigError, RunError) as error:
-        print(f"bursts: {error}", file=sys.stderr)
-        return 2 if isinstance(error, ConfigError) else 1
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    with arguments.output.open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream, lineterminator="\n").writerows([COLUMNS, *rows])
-    return 0
+    return answer("bursts", lambda: study(arguments.runs, arguments.output))
+
+
+def study(paths: Sequence[Path], output: Path) -> Iterable[str]:
+    """Write a row for each run of a chain."""
+    rows = [measured(run) for run in find_runs(paths) if run.n is not None]
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(output, [csv_bytes([COLUMNS, *rows])])
+    return []
 
 
 def measured(run: Run) -> tuple[object, ...]:

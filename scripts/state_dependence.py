@@ -7,16 +7,16 @@ same, the mean Q of going right in the first state, and the seed's return at the
     python scripts/state_dependence.py runs/paper -o results/state_dependence.csv
 """
 
-import argparse
-import csv
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from vdqn_runner.analysis.answer import answer, parser_of_runs
 from vdqn_runner.analysis.load import Run, find_runs, load_episodes
-from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.analysis.tables import csv_bytes
 from vdqn_runner.play.agent import read_agent
 from vdqn_runner.play.q_posterior import belief, share_of_equal_states
+from vdqn_runner.runs.atomic import write_atomic
 from vdqn_runner.runs.folder import POLICY
 
 COLUMNS = ("env", "algo", "seed", "equal_states", "q_right_in_2", "return_last_100")
@@ -25,24 +25,22 @@ LAST = 100
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Measure how far Q depends on a chain's state.")
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUNS", help="not packed ones")
+    parser = parser_of_runs("state_dependence", "Measure how far Q depends on a chain's state.")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", required=True)
     arguments = parser.parse_args(argv)
-    try:
-        runs = [run for run in find_runs(arguments.runs) if run.n is not None and not run.packed]
-        rows = [row for run in runs for row in measured(run)]
-    except (ConfigError, RunError) as error:
-        print(f"state_dependence: {error}", file=sys.stderr)
-        return 2 if isinstance(error, ConfigError) else 1
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    with arguments.output.open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream, lineterminator="\n").writerows([COLUMNS, *rows])
+    return answer("state_dependence", lambda: study(arguments.runs, arguments.output))
+
+
+def study(paths: Sequence[Path], output: Path) -> Iterator[str]:
+    """Write a row for each finished seed of a chain; yield a line for each run."""
+    runs = [run for run in find_runs(paths) if run.n is not None and not run.packed]
+    rows = [row for run in runs for row in measured(run)]
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(output, [csv_bytes([COLUMNS, *rows])])
     for env, algo in dict.fromkeys((row[0], row[1]) for row in rows):
         shares = [float(row[3]) for row in rows if row[:2] == (env, algo)]
         most = sum(share > 0.8 for share in shares)
-        print(f"{env:>10} {algo:>9}: Q the same in over 80 % of states in {most} of {len(shares)}")
-    return 0
+        yield f"{env:>10} {algo:>9}: Q the same in over 80 % of states in {most} of {len(shares)}"
 
 
 def measured(run: Run) -> Iterator[tuple[str, str, int, str, str, str]]:

@@ -62,6 +62,15 @@ class Run:
     packed: bool = False
 
     @property
+    def name(self) -> str:
+        """The first folder of `<name>/<env>/<algo>/<hash>`; "" where the path is too short.
+
+        Its config does not hold it.
+        """
+        parents = self.path.resolve().parents
+        return parents[2].name if len(parents) > 2 else ""
+
+    @property
     def algo(self) -> str:
         """Name of the algorithm, such as `vdqn`."""
         return str(self.config["algo"]["name"])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from vdqn_runner.analysis.answer import answer, output_folder, parser_of_runs
 from vdqn_runner.analysis.load import Run, find_runs
+from vdqn_runner.analysis.tables import csv_bytes
 from vdqn_runner.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -127,24 +126,18 @@ def as_markdown(entries: Sequence[Entry]) -> Iterator[str]:
 
 def as_csv(entries: Sequence[Entry]) -> bytes:
     """One row a number."""
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for e in entries:
-        writer.writerow([getattr(e, column) for column in COLUMNS])
-    return stream.getvalue().encode()
+    return csv_bytes([COLUMNS, *([getattr(e, column) for column in COLUMNS] for e in entries)])
 
 
 def _named(runs: Sequence[Run], name: str | None) -> list[Run]:
     if name is None:
         return list(runs)
 
-    from vdqn_runner.analysis.paper.selection import run_name
     from vdqn_runner.config.suggest import closest, did_you_mean
 
-    found = [run for run in runs if run_name(run) == name]
+    found = [run for run in runs if run.name == name]
     if not found:
-        names = sorted({run_name(run) for run in runs})
+        names = sorted({run.name for run in runs})
         hint = did_you_mean(closest(name, names))
         raise ConfigError(f"--name {name}: no such runs, only {', '.join(names)}{hint}")
     return found

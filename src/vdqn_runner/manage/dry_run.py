@@ -61,9 +61,9 @@ def estimate(config: RunConfig) -> Estimate:
             taken = status.steps if status else 0
             steps[seed] = max(config.episodes * spec.max_episode_steps - taken, 0)
     known = spec.max_episode_steps is not None
-    speed = pace(prepared.run.parent)
+    speed = pace(prepared.run.parent) if steps else None
     # All seeds step together, so the one with the most to do decides.
-    seconds = max(steps.values(), default=0) / speed if known and speed else None
+    seconds = max(steps.values()) / speed if speed else None
     return Estimate(
         run=prepared.run,
         asked=config.n_seeds,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from vdqn_runner.analysis.answer import answer
 from vdqn_runner.errors import ConfigError
+from vdqn_runner.play.chosen_seed import parser_of_seed, seed_folder
 
 POLICIES = ("mean", "sample")
 _FORMATS = (".gif", ".mp4")
@@ -71,36 +72,8 @@ def play(
     yield output
 
 
-def seed_folder(run: Path, seed: int | None) -> Path:
-    """Return the folder of a seed of a run.
-
-    Raises:
-        ConfigError: There is none.
-    """
-    if run.name.startswith("seed-") and seed is None:
-        return run
-    numbers = sorted(
-        int(number)
-        for folder in run.glob("seed-*")
-        if (number := folder.name.removeprefix("seed-")).isdecimal()
-    )
-    if not numbers:
-        packed = (
-            "; it is packed, which leaves policies behind" if (run / "seeds.csv").exists() else ""
-        )
-        raise ConfigError(f"{run}: is no folder of a run with seed-* folders{packed}")
-    if seed is not None and seed not in numbers:
-        shown = ", ".join(map(str, numbers[:20])) + (", ..." if len(numbers) > 20 else "")
-        raise ConfigError(f"--seed {seed}: the run has {shown}")
-    return run / f"seed-{numbers[0] if seed is None else seed:05d}"
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="vdqn-play", description="Film what a trained agent does: an animated GIF, or MP4."
-    )
-    parser.add_argument("run", type=Path, metavar="RUN", help="a run's folder, or one seed's")
-    parser.add_argument("--seed", type=int, metavar="K", help="which seed (default: the first)")
+    parser = parser_of_seed("vdqn-play", "Film what a trained agent does: an animated GIF, or MP4.")
     parser.add_argument(
         "--policy", choices=POLICIES, default="mean",
         help="mean: greedy in the network itself; sample: in one sampled anew at every step",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,7 +10,7 @@ from pathlib import Path
 
 from vdqn_runner.analysis.answer import answer, output_folder
 from vdqn_runner.errors import ConfigError
-from vdqn_runner.play.command import seed_folder
+from vdqn_runner.play.chosen_seed import parser_of_seed, seed_folder
 from vdqn_runner.runs.folder import POLICIES, POLICY, kept_policy
 
 _SAMPLES = 2000
@@ -72,6 +70,7 @@ def posterior(
     output_folder(output)
 
     from vdqn_runner.analysis.style import save
+    from vdqn_runner.analysis.tables import csv_bytes
     from vdqn_runner.play.posterior_figure import COLUMNS, draw, rows
     from vdqn_runner.runs.atomic import write_atomic
 
@@ -80,9 +79,7 @@ def posterior(
         file = output / f"posterior.{suffix}"
         save(figure, file)
         yield file
-    stream = io.StringIO(newline="")
-    csv.writer(stream, lineterminator="\n").writerows([COLUMNS, *rows(beliefs)])
-    write_atomic(output / "posterior.csv", [stream.getvalue().encode()])
+    write_atomic(output / "posterior.csv", [csv_bytes([COLUMNS, *rows(beliefs)])])
     yield output / "posterior.csv"
 
 
@@ -113,14 +110,12 @@ def spread(items: Sequence[int], count: int) -> list[int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="vdqn-posterior",
-        description="Draw Q of both actions along the chain, mean and 90 % interval under the "
+    parser = parser_of_seed(
+        "vdqn-posterior",
+        "Draw Q of both actions along the chain, mean and 90 % interval under the "
         "posterior, and how often a sampled network goes right: why VDQN explores. Policies of "
         "earlier episodes are there if the run was trained with policy_every=...",
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="a run's folder, or one seed's")
-    parser.add_argument("--seed", type=int, metavar="K", help="which seed (default: the first)")
     parser.add_argument(
         "--episodes", type=int, nargs="+", metavar="E",
         help="after how many episodes of training (default: up to five of those kept)",

@@ -47,14 +47,14 @@ def claims(
     import numpy as np
 
     from vdqn_runner.analysis.claims.check import check_claims
-    from vdqn_runner.analysis.claims.evidence import NAME, paper_runs, run_name
+    from vdqn_runner.analysis.claims.evidence import NAME, paper_runs
     from vdqn_runner.analysis.claims.files import as_csv, as_markdown
     from vdqn_runner.analysis.claims.table import table
     from vdqn_runner.runs.atomic import write_atomic
 
     if not paper_runs(runs):
         shown = ", ".join(map(str, paths))
-        names = ", ".join(sorted({run_name(run) for run in runs} - {""})) or "no name"
+        names = ", ".join(sorted({run.name for run in runs} - {""})) or "no name"
         raise ConfigError(
             f"{shown}: no run named {NAME} (runs/{NAME}/<env>/<algo>/<hash>), only {names}"
         )

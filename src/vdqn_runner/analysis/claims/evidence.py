@@ -68,16 +68,13 @@ class Evidence:
 def paper_runs(runs: Sequence[Run]) -> dict[Key, Run]:
     """The runs called `paper`, by environment and algorithm.
 
-    A run's name is the first folder of runs/<name>/<env>/<algo>/<hash>, for its config does not
-    hold it.
-
     Raises:
         ConfigError: two of them have the same environment and algorithm, so that it is not clear
             which the claims are about.
     """
     found: dict[Key, list[Run]] = {}
     for run in runs:
-        if run_name(run) == NAME:
+        if run.name == NAME:
             found.setdefault((run.env, run.algo), []).append(run)
     for (env, _), twins in found.items():
         if len(twins) > 1:
@@ -89,12 +86,6 @@ def paper_runs(runs: Sequence[Run]) -> dict[Key, Run]:
                 f"needs one: {shown}; name the folder of one of them, or move the others away"
             )
     return {key: twins[0] for key, twins in found.items()}
-
-
-def run_name(run: Run) -> str:
-    """First folder of runs/<name>/<env>/<algo>/<hash>; "" where the path is too short."""
-    parents = run.path.resolve().parents
-    return parents[2].name if len(parents) > 2 else ""
 
 
 def read_evidence(run: Run, n_seeds: int) -> Evidence | str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,6 +9,7 @@ from vdqn_runner.analysis.claims import verdict
 from vdqn_runner.analysis.claims.numbers import number
 from vdqn_runner.analysis.claims.result import ClaimResult, Effect, Part
 from vdqn_runner.analysis.claims.table import estimate, state
+from vdqn_runner.analysis.tables import csv_bytes
 
 COLUMNS = (
     "claim", "title", "verdict", "part", "condition", "estimate", "low", "high", "core", "holds",
@@ -36,16 +35,14 @@ _SOLVED = (
 
 def as_csv(results: Sequence[ClaimResult]) -> bytes:
     """One row a part; a claim that was not tested has one row, without a part."""
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows: list[Sequence[Any]] = [COLUMNS]
     for result in results:
         start = [result.number, result.title, result.verdict]
         if not result.parts:
-            writer.writerow([*start, *[""] * (len(COLUMNS) - len(start) - 1), result.note])
+            rows.append([*start, *[""] * (len(COLUMNS) - len(start) - 1), result.note])
         for part in result.parts:
-            writer.writerow([*start, *_cells(part, result.note)])
-    return stream.getvalue().encode()
+            rows.append([*start, *_cells(part, result.note)])
+    return csv_bytes(rows)
 
 
 def as_markdown(results: Sequence[ClaimResult]) -> bytes:

@@ -12,7 +12,7 @@ from vdqn_runner.analysis.labels import algo_name
 from vdqn_runner.analysis.paper.learning_rates import constant_rate
 from vdqn_runner.analysis.paper.measures import finished
 from vdqn_runner.analysis.paper.product import Product
-from vdqn_runner.analysis.paper.selection import ABLATION, LAMBDA, PAPER, Loaded, run_name
+from vdqn_runner.analysis.paper.selection import ABLATION, LAMBDA, PAPER, Loaded
 from vdqn_runner.analysis.paper.specs import Spec
 
 TITLE = "Variational Deep Q Network: the paper's figures"
@@ -60,7 +60,7 @@ def training_command(spec: Spec, product: Product) -> str:
     Runs of another name than the experiment's are taken to have been asked for with overrides.
     """
     own = {PAPER, LAMBDA, ABLATION}
-    names = {run_name(loaded.run) for loaded in product.runs}
+    names = {loaded.run.name for loaded in product.runs}
     if not spec.command or names <= own or len(names) > 1:
         return spec.command
     n_seeds = max(int(loaded.episodes["seed"].nunique()) for loaded in product.runs)

@@ -59,12 +59,6 @@ class Selection:
         return [key for key in keys if key not in self.paper or not self.paper[key].started]
 
 
-def run_name(run: Run) -> str:
-    """The name of a run: the first folder of `<name>/<env>/<algo>/<hash>`."""
-    parents = run.path.resolve().parents
-    return parents[2].name if len(parents) > 2 else ""
-
-
 def select(runs: Sequence[Run]) -> Selection:
     """Sort runs by what they are for.
 
@@ -76,7 +70,7 @@ def select(runs: Sequence[Run]) -> Selection:
     """
     by_name: dict[str, list[Run]] = {}
     for run in runs:
-        by_name.setdefault(run_name(run), []).append(run)
+        by_name.setdefault(run.name, []).append(run)
     apart = {LAMBDA, ABLATION, RATES}
     others = [run for name, group in by_name.items() if name not in apart for run in group]
     paper: dict[Key, Run] = {}
