@@ -361,3 +361,19 @@ def test_two_runs_for_one_row_are_refused(tmp_path):
         write_run(tmp_path / f"ablation/g/dqn/{name}", env, algo_config("dqn"), [[5.0] * 10])
     with pytest.raises(ConfigError, match="CartPole-v1 DQN, terminal: two runs for one row"):
         ablation(selected(tmp_path), "ablation_timeout")
+
+
+def test_the_papers_runs_are_the_other_half_of_the_time_limits(tmp_path):
+    for algo, value in (("vdqn", 3.0), ("dqn", 4.0)):
+        folder = tmp_path / f"paper/g/{algo}/0"
+        write_run(folder, gym("CartPole-v1"), algo_config(algo), [[value] * 10] * 2)
+    write_run(tmp_path / "paper/c/vdqn/0", chain(10), algo_config("vdqn"), [[1.0] * 10])
+    assert isinstance(ablation(selected(tmp_path), "ablation_timeout"), Missing)
+    env = gym("CartPole-v1") | {"bootstrap_on_timeout": True}
+    write_run(tmp_path / "ablation/g/vdqn/1", env, algo_config("vdqn"), [[5.0] * 10])
+    rows = ablation(selected(tmp_path), "ablation_timeout").rows
+    assert [(row[1], row[3], row[4]) for row in rows[::2]] == [
+        ("VDQN, terminal", 2, 3.0), ("VDQN, bootstrap", 1, 5.0), ("DQN, terminal", 2, 4.0),
+    ]  # fmt: skip
+    # Only time limits are compared with the paper's runs.
+    assert isinstance(ablation(selected(tmp_path), "ablation_theta"), Missing)

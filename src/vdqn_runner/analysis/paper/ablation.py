@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,11 +42,14 @@ class Study:
         name: of the experiment file.
         belongs: whether a run is part of it.
         switches: the settings that a row of the plot names, in order.
+        paper: whether the paper's runs that belong to it are rows too, so that the experiment
+            need not train them again.
     """
 
     name: str
     belongs: Callable[[Run], bool]
     switches: Callable[[Mapping[str, Any]], Sequence[Any]]
+    paper: bool = False
 
 
 STUDIES = {
@@ -66,6 +69,7 @@ STUDIES = {
             "ablation_timeout",
             lambda run: run.n is None,
             lambda config: [config["env"]["bootstrap_on_timeout"]],
+            paper=True,
         ),
     )
 }
@@ -88,17 +92,9 @@ def ablation(selection: Selection, name: str) -> Product | Missing:
         ConfigError: two runs for one row.
     """
     study = STUDIES[name]
-    entries: dict[tuple[str, str], Entry] = {}
-    for loaded in selection.ablation:
-        run = loaded.run
-        if not study.belongs(run):
-            continue
-        key = run.env, row_label(study, run)
-        if key in entries:
-            paths = f"{entries[key].loaded.run.path} and {run.path}"
-            raise ConfigError(f"{run.env} {key[1]}: two runs for one row, {paths}")
-        measured = (measure(run, loaded.episodes) for measure in (final_returns, areas))
-        entries[key] = Entry(loaded, key[1], *measured)
+    entries = _entries(study, selection.ablation)
+    if study.paper and entries:
+        entries = _entries(study, selection.paper.values()) | entries
     shown = [entry for entry in entries.values() if len(entry.final)]
     if not shown:
         return Missing(f"finished seeds of experiment={name}")
@@ -112,6 +108,22 @@ def ablation(selection: Selection, name: str) -> Product | Missing:
     return Product(
         ablation_figure(shown), _sentence(shown), header, rows, [e.loaded for e in shown]
     )
+
+
+def _entries(study: Study, runs: Iterable[Loaded]) -> dict[tuple[str, str], Entry]:
+    """By environment and row, those of the runs that belong to a study."""
+    entries: dict[tuple[str, str], Entry] = {}
+    for loaded in runs:
+        run = loaded.run
+        if not study.belongs(run):
+            continue
+        key = run.env, row_label(study, run)
+        if key in entries:
+            paths = f"{entries[key].loaded.run.path} and {run.path}"
+            raise ConfigError(f"{run.env} {key[1]}: two runs for one row, {paths}")
+        measured = (measure(run, loaded.episodes) for measure in (final_returns, areas))
+        entries[key] = Entry(loaded, key[1], *measured)
+    return entries
 
 
 def row_label(study: Study, run: Run) -> str:
