@@ -68,10 +68,10 @@ def needed(config: RunConfig, spec: EnvSpec, n_seeds: int, n_workers: int) -> Ne
     learner = 4 * kinds * row
     batches = {algo.batch_size, 1}
     if config.evaluate.every:
-        # Trials end one by one, except on the chain, where all take as long.
+        # Trials end one by one, except in our own environments, where all take as long.
         trials = config.evaluate.episodes
-        batches |= {trials} if config.env.kind == "chain" else set(range(1, trials + 1))
-    states = not spec.stored_shape
+        batches |= {trials} if config.env.kind != "gym" else set(range(1, trials + 1))
+    states = spec.code == "thermometer"
     least = FLOAT * len(batches) * space_length(sizes, 1, states)
     space = FLOAT * sum(space_length(sizes, batch, states) for batch in batches)
     memory = replay_bytes(config, spec)

@@ -19,7 +19,7 @@ from vdqn_runner.algos import make_algorithm
 from vdqn_runner.algos.base import Batch, Clock, Context
 from vdqn_runner.config import RunConfig
 from vdqn_runner.divergence import all_finite, not_finite
-from vdqn_runner.envs import make_envs
+from vdqn_runner.envs import EnvSpec, make_envs
 from vdqn_runner.errors import RunError
 from vdqn_runner.evaluate import COLUMNS, evaluate, is_due
 from vdqn_runner.layout import Layout
@@ -144,7 +144,7 @@ class Lockstep:
         )
 
     def _inputs(self, stored: np.ndarray) -> Tensor:
-        return inputs(stored).to(self._device)
+        return inputs(stored, self.envs.spec).to(self._device)
 
     def episode_figures(self, row: int) -> dict[str, Any]:
         """Return the episodes.csv row of the episode that this seed has just finished."""
@@ -247,11 +247,16 @@ class Lockstep:
         self.algo.load([state["algo"] for state in states])
 
 
-def inputs(stored: np.ndarray) -> Tensor:
+def inputs(stored: np.ndarray, spec: EnvSpec) -> Tensor:
     """Turn stored observations ``[S, B, ...]`` into what networks take (see ``nets``)."""
-    if stored.dtype == np.float32:
+    if spec.code == "vector":
         return torch.from_numpy(stored)
-    return torch.from_numpy(stored.astype(np.int32))
+    if spec.code == "thermometer":
+        return torch.from_numpy(stored.astype(np.int32))
+    vectors = np.zeros((stored.size, spec.obs_dim), np.float32)
+    places = np.flatnonzero(stored)
+    vectors[places, stored.ravel()[places].astype(np.int64) - 1] = 1.0
+    return torch.from_numpy(vectors.reshape(*stored.shape, spec.obs_dim))
 
 
 class Watch:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from vdqn_runner.envs import ENV_ID, ChainEnv
+from vdqn_runner.envs import ChainEnv
+from vdqn_runner.envs.chain import ENV_ID
 from vdqn_runner.errors import ConfigError
 
 SIZES = [3, 4, 5, 8, 10, 33, 100]

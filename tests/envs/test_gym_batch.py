@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vdqn_runner.config import GymEnv
-from vdqn_runner.envs import ENV_ID, GymBatch, make_envs
+from vdqn_runner.envs import GymBatch, make_envs
+from vdqn_runner.envs.chain import ENV_ID
 from vdqn_runner.errors import ConfigError, RunError
 from vdqn_runner.streams import episode_seed
 

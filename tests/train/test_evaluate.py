@@ -154,7 +154,7 @@ def test_an_evaluation_of_a_chain_is_a_pass_a_step():
 
     def features(stored):
         seen.append(stored.shape)
-        return inputs(stored)
+        return inputs(stored, batch.envs.spec)
 
     done = {"seed": 0, "episode": 0, "step": 0}
     evaluate.evaluate(batch.algo, 0, batch.envs, features, 5, done)

@@ -83,8 +83,9 @@ class Run:
 
     @property
     def env(self) -> str:
-        """Label of the environment: `chain-50`, `CartPole-v1`."""
-        return f"chain-{self.n}" if self.n is not None else str(self.config["env"]["id"])
+        """Label of the environment: `chain-50`, `deep_sea-10`, `CartPole-v1`."""
+        env = self.config["env"]
+        return str(env["id"]) if env["kind"] == "gym" else f"{env['kind']}-{int(env['n'])}"
 
     @property
     def episodes(self) -> int:

@@ -12,7 +12,9 @@ from vdqn_runner.config.schedule import (
 from vdqn_runner.config.schema import (
     AlgoConfig,
     ChainEnv,
+    DeepSeaEnv,
     DQNConfig,
+    Env,
     EvaluateConfig,
     GymEnv,
     NetworkConfig,
@@ -20,6 +22,7 @@ from vdqn_runner.config.schema import (
     OptimizerConfig,
     ReplayConfig,
     RunConfig,
+    StochasticChainEnv,
     VDQNConfig,
 )
 
@@ -29,6 +32,8 @@ __all__ = [
     "ChainEnv",
     "ConstantSchedule",
     "DQNConfig",
+    "DeepSeaEnv",
+    "Env",
     "EvaluateConfig",
     "ExponentialSchedule",
     "GymEnv",
@@ -39,6 +44,7 @@ __all__ = [
     "PiecewiseSchedule",
     "ReplayConfig",
     "RunConfig",
+    "StochasticChainEnv",
     "VDQNConfig",
     "build",
     "identity",

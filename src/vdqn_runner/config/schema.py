@@ -56,6 +56,37 @@ class ChainEnv(Settings):
     gamma: Discount = Field(1.0, description="discount factor")
 
 
+class StochasticChainEnv(Settings):
+    """The chain on which going right sometimes fails (Osband, Van Roy and Wen 2016)."""
+
+    kind: Literal["stochastic_chain"] = Field(
+        "stochastic_chain", description="the chain on which going right may fail"
+    )
+    n: Annotated[int, AfterValidator(Within(3, 10_000))] = Field(
+        description="number of states N, 10 unless given; an episode lasts N + 9 steps"
+    )
+    slip: Annotated[float, AfterValidator(Within(0, 1))] | None = Field(
+        None, description="probability that an action right goes left; null is 1 / N"
+    )
+    gamma: Discount = Field(1.0, description="discount factor")
+
+
+class DeepSeaEnv(Settings):
+    """Deep sea (Osband et al. 2019), as bsuite defines it."""
+
+    kind: Literal["deep_sea"] = Field("deep_sea", description="a dive that must go right N times")
+    n: Annotated[int, AfterValidator(Within(2, 100))] = Field(
+        description="rows and columns N, 10 unless given; an episode lasts N steps"
+    )
+    stochastic: bool = Field(
+        False, description="whether going right fails with probability 1 / N and ends are noisy"
+    )
+    mapping_seed: Annotated[int, AfterValidator(Within(0, 2**32 - 1))] = Field(
+        42, description="which table says what each action does in each cell; 42 is bsuite's"
+    )
+    gamma: Discount = Field(0.99, description="discount factor")
+
+
 class GymEnv(Settings):
     """A gymnasium environment with a Box observation and Discrete actions."""
 
@@ -191,7 +222,7 @@ class EvaluateConfig(Settings):
     )
 
 
-Env = Annotated[ChainEnv | GymEnv, Field(discriminator="kind")]
+Env = Annotated[ChainEnv | StochasticChainEnv | DeepSeaEnv | GymEnv, Field(discriminator="kind")]
 Algo = Annotated[VDQNConfig | DQNConfig | NoisyNetConfig, Field(discriminator="name")]
 
 
@@ -261,7 +292,12 @@ class RunConfig(Settings):
 
 
 GROUPS: dict[str, dict[str, type[Settings]]] = {
-    "env": {"chain": ChainEnv, "gym": GymEnv},
+    "env": {
+        "chain": ChainEnv,
+        "stochastic_chain": StochasticChainEnv,
+        "deep_sea": DeepSeaEnv,
+        "gym": GymEnv,
+    },
     "algo": {"vdqn": VDQNConfig, "dqn": DQNConfig, "noisynet": NoisyNetConfig},
 }
 DISCRIMINATORS = {"env": "kind", "algo": "name"}

@@ -37,6 +37,7 @@ class ChainBatch:
             max_episode_steps=episode_length(n),
             extra_columns=("visited_first", "visited_middle", "visited_last"),
             label=f"chain-{n}",
+            code="thermometer",
         )
         self._n = n
         states = np.arange(n + 1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float32]
 RewardArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Code = Literal["vector", "thermometer", "one_hot"]
 StoredArray = npt.NDArray[Any]
 """Stored observations [S, *stored_shape] of the batch's ``stored_dtype``."""
 
@@ -21,7 +22,8 @@ class EnvSpec:
     """The fixed facts of a batch of equal environments.
 
     A *stored* observation is what the replay keeps: the float32 vector that a network sees, or an
-    integer s of which it sees the thermometer code, x_i = 1 for i <= s, else 0.
+    integer s of which it sees a code: the thermometer, x_i = 1 for i <= s, else 0, or one-hot,
+    x_s = 1 and else 0. In both, i counts from 1, and 0 is a vector of zeros.
 
     Attributes:
         obs_dim: Length of the vector that a network sees.
@@ -31,6 +33,7 @@ class EnvSpec:
         max_episode_steps: Steps after which an episode ends at the latest; None if unbounded.
         extra_columns: Names of what ``EnvBatch.extras`` gives, in the order of the log's columns.
         label: Name for folders and figures; holds no path separator.
+        code: What a network sees of a stored observation.
     """
 
     obs_dim: int
@@ -40,6 +43,7 @@ class EnvSpec:
     max_episode_steps: int | None
     extra_columns: tuple[str, ...]
     label: str
+    code: Code = "vector"
 
 
 class StepResult(NamedTuple):

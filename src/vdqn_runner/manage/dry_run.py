@@ -70,7 +70,7 @@ def estimate(config: RunConfig) -> Estimate:
         left=len(todo),
         failed=len(prepared.failures),
         steps=sum(steps.values()) if known else None,
-        exact=config.env.kind == "chain",
+        exact=config.env.kind != "gym",
         memory=memory,
         seconds=seconds,
     )

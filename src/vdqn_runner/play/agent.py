@@ -10,7 +10,7 @@ from torch import Tensor
 from vdqn_runner.algos import make_algorithm
 from vdqn_runner.algos.base import Algorithm, Context
 from vdqn_runner.config import RunConfig, build
-from vdqn_runner.envs import make_envs
+from vdqn_runner.envs import EnvSpec, make_envs
 from vdqn_runner.errors import ConfigError, RunError
 from vdqn_runner.layout import Layout
 from vdqn_runner.runs.folder import CONFIG, POLICY
@@ -24,11 +24,13 @@ class Agent:
         config: The run's settings.
         seed: Its number.
         algo: The algorithm, for this seed alone (S = 1), with the kept parameters.
+        spec: Its environment.
     """
 
     config: RunConfig
     seed: int
     algo: Algorithm
+    spec: EnvSpec
 
 
 def read_agent(seed_folder: Path, policy: str = POLICY) -> Agent:
@@ -63,7 +65,7 @@ def read_agent(seed_folder: Path, policy: str = POLICY) -> Agent:
     except (KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise RunError(f"{file}: does not hold the parameters of this run") from error
     algo.online_changed()
-    return Agent(config, seed, algo)
+    return Agent(config, seed, algo, envs.spec)
 
 
 def _read_config(file: Path) -> RunConfig:

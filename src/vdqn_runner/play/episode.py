@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from vdqn_runner.algos.base import QFunction
 from vdqn_runner.algos.bellman import greedy_in_trials
-from vdqn_runner.config import ChainEnv as ChainConfig
-from vdqn_runner.config import GymEnv as GymConfig
-from vdqn_runner.envs import ENV_ID
+from vdqn_runner.config import Env as EnvConfig
+from vdqn_runner.envs import ENV_IDS, EnvSpec
 from vdqn_runner.errors import ConfigError
 from vdqn_runner.evaluate import trial_seed
 from vdqn_runner.normals import NormalStreams
@@ -62,7 +61,7 @@ def moments(agent: Agent, q: QFunction, trial: int) -> Iterator[Moment]:
         total, over = 0.0, False
         yield Moment(_picture(env), total)
         while not over:
-            values = q(inputs(_stored(agent.config.env, obs, info)))
+            values = q(inputs(_stored(agent.spec, obs, info), agent.spec))
             action = greedy_in_trials(values)
             obs, reward, terminated, truncated, info = env.step(int(action[0]) + first_action)
             total, over = total + float(reward), terminated or truncated
@@ -71,15 +70,16 @@ def moments(agent: Agent, q: QFunction, trial: int) -> Iterator[Moment]:
         env.close()
 
 
-def _make(config: ChainConfig | GymConfig) -> gymnasium.Env[Any, Any]:
+def _make(config: EnvConfig) -> gymnasium.Env[Any, Any]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*is out of date", DeprecationWarning)
-            if config.kind == "chain":
-                return gymnasium.make(ENV_ID, n=config.n, render_mode="rgb_array")
-            return gymnasium.make(
-                config.id, max_episode_steps=config.max_episode_steps, render_mode="rgb_array"
-            )
+            if config.kind == "gym":
+                return gymnasium.make(
+                    config.id, max_episode_steps=config.max_episode_steps, render_mode="rgb_array"
+                )
+            settings = config.model_dump(exclude={"kind", "gamma"})
+            return gymnasium.make(ENV_IDS[config.kind], **settings, render_mode="rgb_array")
     except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
         raise ConfigError(f"cannot be drawn: {' '.join(str(error).split())}") from error
 
@@ -95,8 +95,8 @@ def _picture(env: gymnasium.Env[Any, Any]) -> Frame:
     return picture.astype(np.uint8)
 
 
-def _stored(config: ChainConfig | GymConfig, obs: Any, info: dict[str, Any]) -> npt.NDArray[Any]:
+def _stored(spec: EnvSpec, obs: Any, info: dict[str, Any]) -> npt.NDArray[Any]:
     """Return the stored form of one observation, ``[1, 1, ...]``, as in training."""
-    if config.kind == "chain":
-        return np.array([[info["state"]]], np.uint16)
+    if spec.stored_shape == ():
+        return np.array([[info["state"]]], spec.stored_dtype)
     return np.asarray(obs, np.float32).reshape(1, 1, -1)

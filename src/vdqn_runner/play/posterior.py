@@ -61,7 +61,7 @@ def posterior(
         env = agent.config.env
         if env.kind != "chain":
             raise ConfigError(
-                f"{folder}: is of {env.id}, and states can be laid out on a chain only"
+                f"{folder}: is of {agent.spec.label}, and states can be laid out on a chain only"
             )
         sampled = samples if agent.config.algo.name != "dqn" else 0
         beliefs[episode] = belief(agent, env.n, samples)

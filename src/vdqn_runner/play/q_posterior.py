@@ -42,7 +42,7 @@ def belief(agent: Agent, n: int, samples: int) -> Belief:
     index = agent.config.episodes + 1
     noise = NormalStreams.of([agent.seed], Purpose.EVALUATION_NOISE, index)
     found = agent.algo.q_functions(0, noise)
-    states = inputs(np.arange(1, n + 1, dtype=np.uint16)[None])
+    states = inputs(np.arange(1, n + 1, dtype=np.uint16)[None], agent.spec)
     if "sample" in found:
         values = torch.stack([found["sample"](states)[0] for _ in range(samples)])
     else:
