@@ -28,7 +28,7 @@ def config(out, env=CHAIN, algo="vdqn", seed=0, n_seeds=5, settings=None, **top)
     return build(
         {
             "out": str(out),
-            "episodes": EPISODES[env["kind"]],
+            "episodes": EPISODES.get(env["kind"], 40),
             "quiet": True,
             "evaluate": EVALUATE,
             "workers": 1,

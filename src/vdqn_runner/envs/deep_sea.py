@@ -14,6 +14,8 @@ MOVE_COST = 0.01
 TREASURE = 1.0
 
 _SMALLEST, _LARGEST = 2, 100
+_PICTURE = 400  # pixels a side, about
+_DIVER, _WATER = (213, 94, 0), (222, 235, 247)
 
 
 def check_size(n: int) -> None:
@@ -57,7 +59,7 @@ class DeepSeaEnv(gymnasium.Env[npt.NDArray[np.float32], int | np.int64]):
     it is 0. ``info["state"]`` is the cell's number: 1 + row * n + column, 0 below the bottom.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 10}
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 10}
 
     def __init__(
         self,
@@ -117,14 +119,18 @@ class DeepSeaEnv(gymnasium.Env[npt.NDArray[np.float32], int | np.int64]):
         self._row += 1
         return self._observation(), reward, self._row == self.n, False, self._info()
 
-    def render(self) -> str | None:
-        """Return the sea as lines of text; None without a mode."""
+    def render(self) -> str | npt.NDArray[np.uint8] | None:
+        """Return the sea as lines of text or as a picture; None without a mode."""
         if self.render_mode is None:
             return None
-        cells = [["."] * self.n for _ in range(self.n)]
+        here = np.zeros((self.n, self.n), np.bool_)
         if self._row < self.n:
-            cells[self._row][self._column] = "o"
-        return "\n".join("".join(row) for row in cells)
+            here[self._row, self._column] = True
+        if self.render_mode == "ansi":
+            return "\n".join("".join(".o"[cell] for cell in row) for row in here.astype(int))
+        side = max(_PICTURE // self.n, 4)
+        colours = np.where(here[..., None], _DIVER, _WATER).astype(np.uint8)
+        return colours.repeat(side, axis=0).repeat(side, axis=1)
 
     def _info(self) -> dict[str, Any]:
         over = self._row == self.n
