@@ -51,6 +51,8 @@ studies: $(STAMP) ## train the studies beside the figures (hours from nothing), 
 	$(BIN)/vdqn-run experiment=ablation_theta
 	$(BIN)/vdqn-run experiment=ablation_noisynet
 	$(BIN)/vdqn-run experiment=ablation_timeout
+	$(BIN)/vdqn-run experiment=deep_sea
+	$(BIN)/vdqn-run experiment=deep_sea algo=vdqn algo.lam=0.0002,0.002
 	$(BIN)/vdqn-figures runs -o figures/paper
 
 learning-rates: $(STAMP) ## train the tuning runs and write conf/paper_lr.yaml anew

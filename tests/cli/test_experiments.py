@@ -145,9 +145,16 @@ def test_ablation_of_time_limits(jobs: Callable[[str], list[RunConfig]]) -> None
     assert [lr(c) for c in got] == [tuned(c) for c in got]
 
 
+def test_deep_sea(jobs: Callable[[str], list[RunConfig]]) -> None:
+    got = jobs("experiment=deep_sea")
+    values = [(c.env.kind, c.env.n, c.algo.name, lr(c)) for c in got]  # type: ignore[union-attr]
+    assert values == list(product(["deep_sea"], [5, 10], ALL, [0.001, 0.01]))
+    assert fixed(got) == {("deep_sea", range(10), 2000)}
+
+
 def test_every_experiment_is_tested_here() -> None:
     # That of Optuna is not composed without its plugin; see tests/launchers.
-    others = {"lr_chain", "lr_control", "lambda", "optuna_chain"}
+    others = {"lr_chain", "lr_control", "lambda", "optuna_chain", "deep_sea"}
     others |= {"ablation_theta", "ablation_noisynet", "ablation_timeout"}
     assert set(options("experiment")) == set(PAPER) | others
 
