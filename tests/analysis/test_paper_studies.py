@@ -377,3 +377,10 @@ def test_the_papers_runs_are_the_other_half_of_the_time_limits(tmp_path):
     ]  # fmt: skip
     # Only time limits are compared with the paper's runs.
     assert isinstance(ablation(selected(tmp_path), "ablation_theta"), Missing)
+
+
+def test_runs_of_other_studies_are_no_panels(tmp_path):
+    write_run(tmp_path / "quick/c/dqn/0", chain(5), algo_config("dqn"), [[1.0] * 10])
+    for name in ("lambda", "ablation", "lr", "deep_sea"):
+        write_run(tmp_path / f"{name}/c/dqn/0", chain(5), algo_config("dqn"), [[2.0] * 10])
+    assert [loaded.run.name for loaded in selected(tmp_path).paper.values()] == ["quick"]

@@ -13,7 +13,7 @@ from vdqn_runner.analysis.load import Run, load_episodes, unfinished
 from vdqn_runner.analysis.stats import EPISODES_PER_ITERATION
 from vdqn_runner.errors import ConfigError
 
-PAPER, LAMBDA, ABLATION, RATES = "paper", "lambda", "ablation", "lr"
+PAPER, LAMBDA, ABLATION, RATES, DEEP_SEA = "paper", "lambda", "ablation", "lr", "deep_sea"
 
 Key = tuple[str, str]  # (env, algo)
 
@@ -71,7 +71,7 @@ def select(runs: Sequence[Run]) -> Selection:
     by_name: dict[str, list[Run]] = {}
     for run in runs:
         by_name.setdefault(run.name, []).append(run)
-    apart = {LAMBDA, ABLATION, RATES}
+    apart = {LAMBDA, ABLATION, RATES, DEEP_SEA}
     others = [run for name, group in by_name.items() if name not in apart for run in group]
     paper: dict[Key, Run] = {}
     for run in by_name.get(PAPER) or others:
