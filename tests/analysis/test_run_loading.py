@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from run_folders import algo, chain, gym, write_chain_run, write_config, write_seed
 
+from vdqn_runner.analysis.curves import env_order, env_title
 from vdqn_runner.analysis.load import find_runs, load_episodes, unfinished
 from vdqn_runner.errors import ConfigError, RunError
 
@@ -131,3 +132,22 @@ def test_damaged_configs_are_named(run_folder, content):
     with pytest.raises(RunError, match=r"config\.yaml") as error:
         find_runs([run_folder])
     assert "\n" not in str(error.value)
+
+
+def test_environments_have_names_and_an_order(tmp_path):
+    sea = {"kind": "deep_sea", "n": 10, "stochastic": False, "mapping_seed": 42, "gamma": 0.99}
+    envs = [sea, sea | {"n": 5}, gym("Pendulum-v1"), gym("CartPole-v1"), chain(50), chain(8)]
+    envs += [{"kind": "stochastic_chain", "n": 4, "slip": None, "gamma": 1.0}]
+    for number, env in enumerate(envs):
+        write_config(tmp_path / str(number), env, algo("dqn"), 1)
+        visits = [(0, 0, 0)] if env["kind"] == "chain" else None
+        write_seed(tmp_path / str(number), 0, [1.0], visits)
+    runs = sorted(find_runs([tmp_path]), key=env_order)
+    assert [run.env for run in runs] == [
+        "chain-8", "chain-50", "CartPole-v1", "Pendulum-v1", "deep_sea-5", "deep_sea-10",
+        "stochastic_chain-4",
+    ]  # fmt: skip
+    assert [env_title(run) for run in runs] == [
+        "Chain, $N$ = 8", "Chain, $N$ = 50", "CartPole-v1", "Pendulum-v1", "Deep sea, $N$ = 5",
+        "Deep sea, $N$ = 10", "Stochastic chain, $N$ = 4",
+    ]  # fmt: skip

@@ -46,15 +46,18 @@ def training_curve(
     return Curve(run, label, summarise(per_seed(episodes, "return"), statistic, rng))
 
 
-def env_order(run: Run) -> tuple[bool, int, str]:
-    """Sort key of panels: chains by N, the paper's tasks in its order, then others by name."""
-    place = TASKS.index(run.env) if run.env in TASKS else len(TASKS)
-    return run.n is None, place if run.n is None else run.n, run.env
+def env_order(run: Run) -> tuple[bool, int, str, int]:
+    """Sort key of panels: chains by N, the paper's tasks, then others by name and by N."""
+    if run.n is not None:
+        return False, run.n, "", 0
+    name, _, size = run.env.rpartition("-")
+    number = int(size) if size.isdecimal() else 0
+    return True, TASKS.index(run.env) if run.env in TASKS else len(TASKS), name, number
 
 
 def env_title(run: Run) -> str:
     """How an environment is written above its panel."""
-    return f"Chain, $N$ = {run.n}" if run.n is not None else run.env
+    return run.env_name.replace("N =", "$N$ =")
 
 
 def plot_curves(ax: Axes, curves: Sequence[Curve], looks: Mapping[str, style.Look]) -> Axes:

@@ -82,6 +82,14 @@ class Run:
         return int(env["n"]) if env["kind"] == "chain" else None
 
     @property
+    def env_name(self) -> str:
+        """The environment in words, symbols left out: `Chain, N = 50`, `CartPole-v1`."""
+        env = self.config["env"]
+        if env["kind"] == "gym":
+            return self.env
+        return f"{str(env['kind']).replace('_', ' ').capitalize()}, N = {int(env['n'])}"
+
+    @property
     def env(self) -> str:
         """Label of the environment: `chain-50`, `deep_sea-10`, `CartPole-v1`."""
         env = self.config["env"]

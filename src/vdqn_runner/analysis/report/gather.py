@@ -71,7 +71,7 @@ class Shown:
     @property
     def env(self) -> str:
         """The environment as it is written in the page."""
-        return f"Chain, N = {self.run.n}" if self.run.n is not None else self.run.env
+        return self.run.env_name
 
     @property
     def folder(self) -> str:
