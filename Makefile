@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test figures figures-quick studies learning-rates results bench clean
+.PHONY: help run test test-python figures figures-quick studies learning-rates results bench clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -29,8 +29,11 @@ run: $(STAMP) ## train VDQN on a chain of 50 states and draw its curve (some min
 test: $(STAMP) ## check style and types, run the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy & first=$$!; $(BIN)/mypy --python-version 3.13; last=$$?; wait $$first && exit $$last
 	$(BIN)/python -m pytest -n 2
+
+test-python: ## the same in .venv-NAME, with another Python: PYTHON=python3.13
+	$(MAKE) test VENV=.venv-$(notdir $(PYTHON))
 
 figures: $(STAMP) ## train what the paper's figures lack (hours from nothing), draw them
 	$(BIN)/vdqn-run experiment=fig2
@@ -70,5 +73,5 @@ bench: $(STAMP) ## measure speed beside other implementations (half an hour; ins
 	$(BIN)/python -m scripts.bench --out results/bench
 
 clean: ## remove .venv and caches; runs and figures stay
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
