@@ -84,7 +84,7 @@ def _keys(title: str, model: type[Settings], prefix: str, skip: set[str]) -> str
     for key, field in walk(model, prefix):
         if key.removeprefix(prefix).partition(".")[0] not in skip:
             lines.append(
-                _entry(key + _default(field), f"{field.description} ({allowed(key, field)})")
+                _entry(key + default_text(field), f"{field.description} ({allowed(key, field)})")
             )
     return "\n".join([*lines, ""])
 
@@ -97,7 +97,7 @@ def _entry(left: str, text: str) -> str:
     )
 
 
-def _default(field: FieldInfo) -> str:
+def default_text(field: FieldInfo) -> str:
     """Return ``=`` and a field's default as one would type it; nothing where there is none."""
     value: Any = field.default
     if value is PydanticUndefined:
