@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test figures figures-quick studies learning-rates results bench clean
+.PHONY: help run test docs figures figures-quick studies learning-rates results bench clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -26,11 +26,14 @@ run: $(STAMP) ## train VDQN on a chain of 50 states and draw its curve (some min
 	$(BIN)/vdqn-run name=first env=chain env.n=50 algo=vdqn algo.lr=0.01 n_seeds=5 episodes=500
 	$(BIN)/vdqn-plot runs/first -o figures/first
 
-test: $(STAMP) ## check style and types, run the tests
+test: $(STAMP) ## check style and types, run the tests (they build the documentation too)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2
+
+docs: $(STAMP) ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 figures: $(STAMP) ## train what the paper's figures lack (hours from nothing), draw them
 	$(BIN)/vdqn-run experiment=fig2
@@ -70,5 +73,5 @@ bench: $(STAMP) ## measure speed beside other implementations (half an hour; ins
 	$(BIN)/python -m scripts.bench --out results/bench
 
 clean: ## remove .venv and caches; runs and figures stay
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,5 +1,6 @@
 """The reference of all settings, from conf/ and the models that check them."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from pydantic.fields import FieldInfo
@@ -9,7 +10,7 @@ from vdqn_runner.config.files import conf_dir, groups, options
 from vdqn_runner.config.help import default_text
 from vdqn_runner.config.identity import CIRCUMSTANCES
 from vdqn_runner.config.model import Settings
-from vdqn_runner.config.schema import GROUPS, AlgoConfig, ChainEnv, GymEnv, RunConfig
+from vdqn_runner.config.schema import GROUPS, AlgoConfig, RunConfig
 
 
 def groups_text() -> str:
@@ -22,8 +23,7 @@ def keys_text() -> str:
     common = set(AlgoConfig.model_fields)
     parts = [
         _keys("Top level", RunConfig, "", set()),
-        _keys("`env=chain`", ChainEnv, "env.", {"kind"}),
-        _keys("Every other `env`", GymEnv, "env.", {"kind"}),
+        *(_keys(_envs(kind), model, "env.", {"kind"}) for kind, model in GROUPS["env"].items()),
         _keys("Every `algo`", AlgoConfig, "algo.", set()),
     ]
     for name, model in GROUPS["algo"].items():
@@ -57,6 +57,13 @@ def _group(group: str) -> Iterator[str]:
         yield from (f'??? note "conf/{group}/{name}.yaml"', "", "    ```yaml")
         yield from (f"    {line}".rstrip() for line in text.splitlines())
         yield from ("    ```", "")
+
+
+def _envs(kind: str) -> str:
+    """Return which options of ``env`` are of one kind: those whose files say so."""
+    of_kind = re.compile(rf"^  kind: {kind}$", re.MULTILINE)
+    texts = {name: (conf_dir() / "env" / f"{name}.yaml").read_text() for name in options("env")}
+    return ", ".join(f"`env={name}`" for name, text in texts.items() if of_kind.search(text))
 
 
 def _keys(title: str, model: type[Settings], prefix: str, skip: set[str]) -> Iterator[str]:

@@ -25,6 +25,7 @@ MADE = {
 }
 COPIED = {
     "results/figures/*": "figures",
+    "results/bench/*.png": "bench",
     "examples/*": "examples",
 }
 _MARK = re.compile(r"^<!-- made: (\S+) -->$", re.MULTILINE)

@@ -81,11 +81,9 @@ def extended(tmp_path_factory):
     insert(schema, r"(?=class EvaluateConfig)", titled["src/vdqn_runner/config/schema.py"] + "\n\n")
     insert(schema, r"\nAlgo = Annotated\[\s*", "BoltzmannConfig | ")
     insert(schema, r'\n    "algo": \{', '"boltzmann": BoltzmannConfig, ')
-    for name in ("__init__", "help"):
-        file = package / "config" / f"{name}.py"
-        insert(file, r"from vdqn_runner.config.schema import \(", "\n    BoltzmannConfig,")
-    insert(package / "config" / "__init__.py", r"__all__ = \[", '"BoltzmannConfig", ')
-    insert(package / "config" / "help.py", r"for model in \(", "BoltzmannConfig, ")
+    names = package / "config" / "__init__.py"
+    insert(names, r"from vdqn_runner.config.schema import \(", "\n    BoltzmannConfig,")
+    insert(names, r"__all__ = \[", '"BoltzmannConfig", ')
     (top / "conf" / "algo" / "boltzmann.yaml").write_text(titled["conf/algo/boltzmann.yaml"])
     shutil.copy(ROOT / "examples" / "boltzmann.py", package / "algos")
     algos = package / "algos" / "__init__.py"
