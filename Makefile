@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-python figures figures-quick studies learning-rates results bench clean
+.PHONY: help run test test-python docs figures figures-quick studies learning-rates results bench clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -26,7 +26,7 @@ run: $(STAMP) ## train VDQN on a chain of 50 states and draw its curve (some min
 	$(BIN)/vdqn-run name=first env=chain env.n=50 algo=vdqn algo.lr=0.01 n_seeds=5 episodes=500
 	$(BIN)/vdqn-plot runs/first -o figures/first
 
-test: $(STAMP) ## check style and types, run the tests
+test: $(STAMP) ## check style and types, run the tests (they build the documentation too)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy & first=$$!; $(BIN)/mypy --python-version 3.13; last=$$?; wait $$first && exit $$last
@@ -34,6 +34,9 @@ test: $(STAMP) ## check style and types, run the tests
 
 test-python: ## the same in .venv-NAME, with another Python: PYTHON=python3.13
 	$(MAKE) test VENV=.venv-$(notdir $(PYTHON))
+
+docs: $(STAMP) ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 figures: $(STAMP) ## train what the paper's figures lack (hours from nothing), draw them
 	$(BIN)/vdqn-run experiment=fig2
@@ -73,5 +76,5 @@ bench: $(STAMP) ## measure speed beside other implementations (half an hour; ins
 	$(BIN)/python -m scripts.bench --out results/bench
 
 clean: ## remove .venv and caches; runs and figures stay
-	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) .venv-* build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +

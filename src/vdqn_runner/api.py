@@ -87,7 +87,7 @@ def load_runs(
         table: Which log: ``episodes``, ``updates`` or ``evaluations``.
 
     Returns:
-        The log's columns (README, "What a run leaves"), then ``algo``, ``env``, ``n`` (NA unless
+        The log's columns (docs/reading-results.md), then ``algo``, ``env``, ``n`` (NA unless
         a chain), ``run`` (the run's folder) and ``label``: the algorithm, and the settings in
         which its runs of one environment differ.
 

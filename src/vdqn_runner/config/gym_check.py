@@ -81,9 +81,12 @@ def _split(env_id: str) -> tuple[str, int]:
 
 
 def _remedy(env_id: str) -> str:
-    """Return which extra to install for an environment of gymnasium's own, if known."""
+    """Return what to do about a package that an environment lacks, if known."""
     import gymnasium
 
+    if ":" in env_id:
+        module = env_id.partition(":")[0]
+        return f"; install it, or put the folder of the module {module} on PYTHONPATH"
     spec = gymnasium.registry.get(env_id)
     entry = spec.entry_point if spec is not None else None
     package = entry.split(":")[0].split(".")[2:3] if isinstance(entry, str) else []

@@ -11,15 +11,7 @@ from vdqn_runner.config.fields import allowed, walk
 from vdqn_runner.config.files import groups, options
 from vdqn_runner.config.model import Settings
 from vdqn_runner.config.schedule import ConstantSchedule
-from vdqn_runner.config.schema import (
-    AlgoConfig,
-    ChainEnv,
-    DQNConfig,
-    GymEnv,
-    NoisyNetConfig,
-    RunConfig,
-    VDQNConfig,
-)
+from vdqn_runner.config.schema import GROUPS, AlgoConfig, RunConfig
 
 INTRO = """\
 usage: vdqn-run [-m] [-q] [group=option ...] [key=value ...]
@@ -63,11 +55,11 @@ def help_text() -> str:
     parts = [INTRO, *(_group(group) for group in groups())]
     parts.append(_keys("top-level keys", RunConfig, "", set()))
     common = set(AlgoConfig.model_fields)
-    parts.append(_keys("keys of env=chain", ChainEnv, "env.", {"kind"}))
-    parts.append(_keys("keys of every other env", GymEnv, "env.", {"kind"}))
+    for kind, model in GROUPS["env"].items():
+        of = "every other env" if kind == "gym" else f"env={kind}"
+        parts.append(_keys(f"keys of {of}", model, "env.", {"kind"}))
     parts.append(_keys("keys of every algo", AlgoConfig, "algo.", set()))
-    for model in (VDQNConfig, DQNConfig, NoisyNetConfig):
-        name = model.model_fields["name"].default
+    for name, model in GROUPS["algo"].items():
         parts.append(_keys(f"further keys of algo={name}", model, "algo.", {"name", *common}))
     return "\n".join([*parts, SCHEDULES, FLAGS])
 
@@ -84,7 +76,7 @@ def _keys(title: str, model: type[Settings], prefix: str, skip: set[str]) -> str
     for key, field in walk(model, prefix):
         if key.removeprefix(prefix).partition(".")[0] not in skip:
             lines.append(
-                _entry(key + _default(field), f"{field.description} ({allowed(key, field)})")
+                _entry(key + default_text(field), f"{field.description} ({allowed(key, field)})")
             )
     return "\n".join([*lines, ""])
 
@@ -97,7 +89,7 @@ def _entry(left: str, text: str) -> str:
     )
 
 
-def _default(field: FieldInfo) -> str:
+def default_text(field: FieldInfo) -> str:
     """Return ``=`` and a field's default as one would type it; nothing where there is none."""
     value: Any = field.default
     if value is PydanticUndefined:

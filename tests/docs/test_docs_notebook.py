@@ -1,0 +1,67 @@
+"""The notebook runs from beginning to end, and shows what it says."""
+
+import base64
+
+import pytest
+from documentation import ROOT
+
+nbformat = pytest.importorskip("nbformat")
+pytest.importorskip("ipykernel")
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory):
+    """The outputs of each code cell, by what the cell begins with, after a run elsewhere."""
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(ROOT / "examples" / "explore.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    folder = tmp_path_factory.mktemp("notebook")
+    place = {"metadata": {"path": str(folder)}}
+    with pytest.MonkeyPatch.context() as patch:
+        # Commands that draw set it, for the whole process; the kernel has a backend of its own.
+        patch.delenv("MPLBACKEND", raising=False)
+        NotebookClient(notebook, timeout=300, kernel_name="python3", resources=place).execute()
+    assert {path.name for path in folder.iterdir()} == {"runs"}
+    return [(cell.source, cell.outputs) for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def shown(cells, needle, kind="text/plain"):
+    """What the only cell with this text in it shows."""
+    (outputs,) = [outputs for source, outputs in cells if needle in source]
+    (data,) = [output.data for output in outputs if "data" in output and kind in output.data]
+    return data[kind]
+
+
+def test_no_cell_complains(cells):
+    for source, outputs in cells:
+        assert not [output for output in outputs if output.output_type in ("error", "stream")], (
+            source
+        )
+
+
+def test_tables_have_the_rows_of_the_logs(cells):
+    # Two seeds of 100 episodes: the log's ten columns, and the five of load_runs.
+    assert shown(cells, "vdqn.shape") == "(200, 15)"
+    compared = shown(cells, 'groupby("label")["return"].agg').splitlines()
+    assert [line.split()[0] for line in compared[2:]] == ["DQN", "VDQN"]
+    for line in compared[2:]:
+        mean, best, count = map(float, line.split()[1:])
+        assert count == 200
+        assert 0 <= mean <= best <= 11
+    updates = shown(cells, "sigma_median").splitlines()
+    assert [line.split()[0] for line in updates[2:]] == ["6", "7", "8", "9"]
+
+
+def test_figures_are_drawn(cells):
+    for needle in ("axhline", 'xlabel="State"'):
+        picture = base64.b64decode(shown(cells, needle, "image/png"))
+        assert picture.startswith(SIGNATURE) and len(picture) > 5000
+
+
+def test_the_posterior_gives_probabilities(cells):
+    shares = eval(shown(cells, "How often a sampled network"))  # noqa: S307
+    assert list(shares) == [20, 40, 100]
+    assert all(len(of) == 3 and all(0 <= share <= 1 for share in of) for of in shares.values())
