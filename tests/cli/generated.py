@@ -24,6 +24,8 @@ from vdqn_runner.config.schema import GROUPS, RunConfig
 
 CONTEXT = {
     ("env", "chain"): ["env=chain"],
+    ("env", "stochastic_chain"): ["env=stochastic_chain"],
+    ("env", "deep_sea"): ["env=deep_sea"],
     ("env", "gym"): ["env=cartpole_v1"],
     ("algo", "vdqn"): ["algo=vdqn"],
     ("algo", "dqn"): ["algo=dqn"],
@@ -286,7 +288,6 @@ def shell_accidents(random: Random) -> Iterator[Request]:
             [f"={one}"],
             [f"{key}={one}", f"{key}={other}"],
             [f"{key}={one}", f"++{key}={other}"],
-            [f"+{key}={one}"],
             [f"~{key}"],
             [f"~{key}={one}"],
             [f"-{key}={one}"],
@@ -316,6 +317,8 @@ def shell_accidents(random: Random) -> Iterator[Request]:
             [f"{key}={one}", ""],
             [f"{key}={one}", "hydra.run.dir=elsewhere"],
         ]
+        if setting.field.default is not None:
+            ways.append([f"+{key}={one}"])  # to Hydra a key that is null is not there yet
         # A text may hold nearly anything: there a second look would be needed at each.
         chosen = random.sample(ways, 4) if type_of(setting.field) != "str" else ways[:2]
         for way in chosen:
