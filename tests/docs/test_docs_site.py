@@ -145,6 +145,12 @@ def test_the_results_are_those_of_the_repository(site, pages):
         assert sentence.replace("`", "").replace("**", "") in text
 
 
+def test_every_figure_of_the_results_is_shown(site, pages):
+    shown = set(pages[site / "results.html"].loaded)
+    figures = {f"figures/{path.name}" for path in (ROOT / "results" / "figures").glob("*.png")}
+    assert len(figures) > 5 and figures <= shown
+
+
 def test_files_that_the_site_takes_from_elsewhere_are_there(site):
     assert (site / "figures" / "figure3.png").read_bytes() == (
         ROOT / "results" / "figures" / "figure3.png"
