@@ -25,6 +25,7 @@ MADE = {
 }
 COPIED = {
     "results/figures/*": "figures",
+    "results/deep_sea/*.png": "deep_sea",
     "results/bench/*.png": "bench",
     "examples/*": "examples",
 }

@@ -48,15 +48,16 @@ def site(tmp_path_factory):
     """Folder of the built site."""
     folder = tmp_path_factory.mktemp("site")
     built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
-        # The first line is what the theme prints about itself.
+        # The theme would print about itself. (--quiet would keep --strict from seeing warnings.)
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (built.returncode, built.stdout + built.stderr) == (0, "")
+    said = built.stdout + built.stderr
+    assert built.returncode == 0 and "WARNING" not in said, said
     return folder
 
 
@@ -143,6 +144,12 @@ def test_the_results_are_those_of_the_repository(site, pages):
         words = (ROOT / "results" / file).read_text(encoding="utf-8")
         sentence = max(words.replace("|", "\n").splitlines(), key=len).strip()[:60]
         assert sentence.replace("`", "").replace("**", "") in text
+
+
+def test_every_figure_of_the_results_is_shown(site, pages):
+    shown = set(pages[site / "results.html"].loaded)
+    figures = {f"figures/{path.name}" for path in (ROOT / "results" / "figures").glob("*.png")}
+    assert len(figures) > 5 and figures <= shown
 
 
 def test_files_that_the_site_takes_from_elsewhere_are_there(site):

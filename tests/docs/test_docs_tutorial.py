@@ -7,7 +7,6 @@ names of files and fingerprints of settings are compared as they are.
 import contextlib
 import importlib
 import io
-import logging
 import re
 import shlex
 import subprocess
@@ -63,21 +62,17 @@ def carry_out(line):
     return printed.getvalue()
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
     """Where the tutorial is gone through, with one processor as far as workers are concerned."""
-    top = tmp_path_factory.mktemp("tutorial")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(top)
-        patch.setenv("SLURM_CPUS_PER_TASK", "1")
-        patch.setenv("MPLBACKEND", "agg")  # as vdqn-plot will, but not for other tests
-        yield top
-    logging.getLogger().handlers.clear()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
+    monkeypatch.setenv("MPLBACKEND", "agg")  # as vdqn-plot will, but not for other tests
+    return tmp_path
 
 
-@pytest.fixture(scope="module")
-def outputs(folder):
-    """(command, what the page shows, what it prints) of the whole tutorial, in order."""
+# One test, since tests that share its runs may be dealt to several processes, which train them all.
+def test_commands_and_examples_print_what_the_pages_show(folder):
     shown = [
         pair
         for language, _, text in blocks("tutorial.md")
@@ -85,35 +80,25 @@ def outputs(folder):
         for pair in commands(text)
     ]
     assert len(shown) > 12
-    return [(line, text, carry_out(line)) for line, text in shown]
-
-
-def test_commands_print_what_the_tutorial_shows(outputs):
-    for line, shown, printed in outputs:
-        assert skeleton(printed) == skeleton(shown), line
-
-
-def test_the_figures_of_the_tutorial_are_made(outputs, folder):
+    for line, text in shown:
+        assert skeleton(carry_out(line)) == skeleton(text), line
     for name in ("training_curves.png", "posterior.png"):
         assert (folder / "figures" / name).stat().st_size > 10_000
     assert (folder / "play.gif").read_bytes().startswith(b"GIF8")
     assert "<html" in (folder / "report.html").read_text(encoding="utf-8")
-
-
-def test_results_are_read_as_the_page_shows(outputs, folder):
-    names = {}
     found = blocks("reading-results.md")
-    pairs = [
+    examples = [
         (code, after[2])
         for (language, _, code), after in zip(found, found[1:], strict=False)
         if language == "python" and after[0] == "text"
     ]
-    assert len(pairs) >= 4
-    for code, shown in pairs:
+    assert len(examples) >= 4
+    names = {}
+    for code, text in examples:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(code, names)
-        assert skeleton(printed.getvalue()) == skeleton(shown), code
+        assert skeleton(printed.getvalue()) == skeleton(text), code
 
 
 def test_skeletons_tell_outputs_apart():
