@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from vdqn_runner import kernels
-from vdqn_runner.layout import Layout
+from vdqn_runner.layout import Layer, Layout
 from vdqn_runner.streams import Purpose, generator
 
 SMALLEST_SIGMA = 1e-30
@@ -37,7 +37,7 @@ def mlp(rows: Tensor, layout: Layout, x: Tensor) -> Tensor:
     layers = layout.layers(rows)
     h = features(layout, x)
     for i, layer in enumerate(layers):
-        h = torch.baddbmm(layer.bias, h, layer.weight)
+        h = _affine(h, layer)
         if i < len(layers) - 1:
             h = torch.relu(h)
     return h
@@ -58,13 +58,22 @@ def gaussian_mlp(mu: Tensor, variance: Tensor, layout: Layout, x: Tensor, eps: T
     h = features(layout, x)
     noise = layout.split_units(eps, h.shape[1])
     for i in range(len(means)):
-        spread = torch.baddbmm(variances[i].bias, h.square(), variances[i].weight)
+        spread = _affine(h.square(), variances[i])
         # The floor keeps the root's slope finite where sigma is exactly 0.
         std = spread.clamp_min(_SMALLEST_VARIANCE).sqrt()
-        h = torch.addcmul(torch.baddbmm(means[i].bias, h, means[i].weight), std, noise[i])
+        h = torch.addcmul(_affine(h, means[i]), std, noise[i])
         if i < len(means) - 1:
             h = torch.relu(h)
     return h
+
+
+def _affine(x: Tensor, layer: Layer) -> Tensor:
+    """Return ``x W + b``, [S, B, out], of ``x`` [S, B, in]."""
+    if x.device.type != "cpu":
+        return torch.baddbmm(layer.bias, x, layer.weight)
+    # Seed by seed: on some processors one product of all seeds is cut differently for other S.
+    each = zip(layer.bias, x, layer.weight, strict=True)
+    return torch.stack([torch.addmm(bias, inputs, weight) for bias, inputs, weight in each])
 
 
 def sigma_of(rho: Tensor) -> Tensor:
