@@ -24,6 +24,8 @@ from vdqn_runner.config.schema import GROUPS, RunConfig
 
 CONTEXT = {
     ("env", "chain"): ["env=chain"],
+    ("env", "stochastic_chain"): ["env=stochastic_chain"],
+    ("env", "deep_sea"): ["env=deep_sea"],
     ("env", "gym"): ["env=cartpole_v1"],
     ("algo", "vdqn"): ["algo=vdqn"],
     ("algo", "dqn"): ["algo=dqn"],

@@ -84,7 +84,7 @@ def test_right_request(number: int) -> None:
     chosen, asked = RIGHT[number]
     mapping: dict[str, Any] = {
         "episodes": 20,
-        "env": {"kind": chosen["env"]} | ({"n": 10} if chosen["env"] == "chain" else {}),
+        "env": {"kind": chosen["env"]} | ({"n": 10} if chosen["env"] != "gym" else {}),
         "algo": {"name": chosen["algo"]},
     }
     for key, value in asked.items():
