@@ -12,6 +12,7 @@ from vdqn_runner.config.files import groups, options
 from vdqn_runner.config.model import Settings
 from vdqn_runner.config.schedule import ConstantSchedule
 from vdqn_runner.config.schema import (
+    GROUPS,
     AlgoConfig,
     ChainEnv,
     DQNConfig,
@@ -69,6 +70,9 @@ def help_text() -> str:
     for model in (VDQNConfig, DQNConfig, NoisyNetConfig):
         name = model.model_fields["name"].default
         parts.append(_keys(f"further keys of algo={name}", model, "algo.", {"name", *common}))
+    for option, tracker in GROUPS["tracker"].items():
+        if len(tracker.model_fields) > 1:
+            parts.append(_keys(f"keys of tracker={option}", tracker, "tracker.", {"kind"}))
     return "\n".join([*parts, SCHEDULES, FLAGS])
 
 
