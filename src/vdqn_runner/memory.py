@@ -26,6 +26,9 @@ PROCESS = 250 * 2**20
 WORKER = 60 * 2**20
 """What a worker adds to that beyond what it shares with the process it is forked from."""
 
+TRACKERS = {"none": 0, "tensorboard": 60, "mlflow": 200, "wandb": 130}
+"""MiB of the processes that send to a tracker, as measured."""
+
 
 @dataclass(frozen=True)
 class Needed:
@@ -79,7 +82,9 @@ def needed(config: RunConfig, spec: EnvSpec, n_seeds: int, n_workers: int) -> Ne
     # again as bytes, for a checkpoint.
     passing = max(n_seeds * kinds * row, n_workers * 2 * learner)
     return Needed(
-        processes=PROCESS + (n_workers * WORKER + PROCESS if n_workers > 1 else 0),
+        processes=PROCESS
+        + (n_workers * WORKER + PROCESS if n_workers > 1 else 0)
+        + TRACKERS[config.tracker.kind] * 2**20,
         networks=n_seeds * (learner + _derived(algo) * row) + n_workers * (least + row) + passing,
         replay=n_seeds * memory + n_workers * 2 * memory,
         minibatches=n_seeds * _minibatch_bytes(algo, sizes, states) + n_workers * (space - least),

@@ -12,6 +12,7 @@ from vdqn_runner.errors import ConfigError, RunError
 from vdqn_runner.memory import check_memory
 from vdqn_runner.runs.finished import is_done
 from vdqn_runner.runs.folder import run_path
+from vdqn_runner.trackers.packages import check_tracker
 from vdqn_runner.workers import place, worker_count
 
 
@@ -38,9 +39,11 @@ def prepare(config: RunConfig) -> Prepared:
     """Find out what is left of a run to do, and whether it can be done here.
 
     Raises:
-        ConfigError: The device is not there, memory does not suffice, or ``out`` is no folder.
+        ConfigError: The device is not there, the tracker is not installed, memory does not suffice,
+            or ``out`` is no folder.
     """
     check_device(config.device)
+    check_tracker(config.tracker)
     envs = make_envs(config.env, [config.seed])
     envs.close()
     run = run_path(config, envs.spec.label, identity(config))

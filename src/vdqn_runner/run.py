@@ -17,6 +17,7 @@ from vdqn_runner.runs.finished import drop_checkpoints, lacks_policies
 from vdqn_runner.runs.folder import create_run, seed_path
 from vdqn_runner.runs.interrupt import noted_signals
 from vdqn_runner.runs.provenance import commit, versions
+from vdqn_runner.trackers import tracked
 from vdqn_runner.workers import train_in_workers
 
 _log = logging.getLogger(__name__)
@@ -57,11 +58,12 @@ def execute(config: RunConfig) -> Path:
             f"{seed_names(lacking)} {'is' if len(lacking) == 1 else 'are'}",
             config.policy_every,
         )
-    if todo:
-        try:
-            _train(config, prepared)
-        except SeedFailures as error:
-            failures |= error.reasons
+    with tracked(config, run, training=bool(todo)):
+        if todo:
+            try:
+                _train(config, prepared)
+            except SeedFailures as error:
+                failures |= error.reasons
     if failures:
         raise SeedFailures(failures)
     return run

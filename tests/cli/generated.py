@@ -20,7 +20,7 @@ from vdqn_runner.config.files import groups, options
 from vdqn_runner.config.model import Settings
 from vdqn_runner.config.ranges import ScheduleWithin, Within
 from vdqn_runner.config.schedule import AnySchedule
-from vdqn_runner.config.schema import GROUPS, RunConfig
+from vdqn_runner.config.schema import DISCRIMINATORS, GROUPS, RunConfig
 
 CONTEXT = {
     ("env", "chain"): ["env=chain"],
@@ -30,8 +30,15 @@ CONTEXT = {
     ("algo", "vdqn"): ["algo=vdqn"],
     ("algo", "dqn"): ["algo=dqn"],
     ("algo", "noisynet"): ["algo=noisynet"],
+    ("tracker", "none"): ["tracker=none"],
+    ("tracker", "tensorboard"): ["tracker=tensorboard"],
+    ("tracker", "mlflow"): ["tracker=mlflow"],
+    ("tracker", "wandb"): ["tracker=wandb"],
 }
 """Overrides under which the settings of a model exist."""
+
+KINDS = {f"{group}.{key}" for group, key in DISCRIMINATORS.items()}
+"""What says which option of a group it is."""
 
 
 class Request(NamedTuple):
@@ -57,7 +64,7 @@ def settings() -> list[Setting]:
         for setting in _walk(GROUPS[group][option], f"{group}.", context):
             found.setdefault(setting.key, setting)
     assert {(g, o) for g, models in GROUPS.items() for o in models} == set(CONTEXT)
-    return [setting for key, setting in found.items() if key not in ("env.kind", "algo.name")]
+    return [setting for key, setting in found.items() if key not in KINDS]
 
 
 def _walk(model: type[Settings], prefix: str, context: list[str]) -> Iterator[Setting]:
@@ -337,7 +344,7 @@ def wrong_sweeps(random: Random) -> Iterator[Request]:
         if setting.key == "out":
             continue
         yield Request("sweep", ["-m", *setting.context, f"{setting.key}={','.join(values)}"])
-    for group in ("env", "algo"):
+    for group in GROUPS:
         names = set(options(group)) - {"gym"}
         values = [*sorted(names)[:2], typo_that_is_none_of(sorted(names)[0], names, random)]
         yield Request("sweep", ["-m", f"{group}={','.join(values)}"])
@@ -362,10 +369,12 @@ def right_value(setting: Setting, random: Random) -> str:
 def right(setting: Setting, random: Random) -> Any:
     """A value that the setting takes whatever the others are, as long as those are defaults."""
     kind, interval = type_of(setting.field), range_of(setting.field)
-    if setting.key == "name":
+    if setting.key in ("name", "tracker.experiment", "tracker.project", "tracker.entity"):
         return "".join(random.choices(string.ascii_letters, k=random.randint(1, 20)))
     if setting.key == "out":
         return random.choice(["runs", "a/b", "./x", "with blank/in it", "\u00fcber", "a..b"])
+    if setting.key == "tracker.uri":
+        return random.choice(["sqlite:///all.db", "http://host:5000", "postgresql://host/runs"])
     if setting.key == "env.id":
         return random.choice(["CartPole-v1", "Acrobot-v1", "MountainCar-v0"])
     match kind:
@@ -445,8 +454,7 @@ def right_requests(count: int) -> Iterator[tuple[dict[str, str], dict[str, Any]]
         asked = {
             setting.key: right(setting, random)
             for setting in mine
-            if setting.key not in ("env.kind", "algo.name")
-            and (setting.key == "env.id" or random.random() < 0.4)
+            if setting.key not in KINDS and (setting.key == "env.id" or random.random() < 0.4)
         }
         if asked.get("algo.noise") == "factorised":
             asked.pop("algo.theta_samples", None)

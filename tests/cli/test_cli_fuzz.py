@@ -15,6 +15,7 @@ from processes import run_python
 from vdqn_runner import memory, prepare
 from vdqn_runner.cli import main
 from vdqn_runner.config import RunConfig, build
+from vdqn_runner.config.schema import DISCRIMINATORS, GROUPS
 
 WRONG = wrong_requests()
 RIGHT = list(right_requests(120))
@@ -26,7 +27,7 @@ def test_there_are_many_and_every_setting_is_among_them() -> None:
     for setting in settings():
         assert any(word.startswith(f"{setting.key}=") for word in words)
     asked = {key for _, values in RIGHT for key in values}
-    assert asked == keys() - {"env", "algo", "experiment", "evaluate"}
+    assert asked == keys() - {*GROUPS, "experiment", "evaluate"}
 
 
 @pytest.mark.parametrize("request_", WRONG, ids=[f"{n}-{r.kind}" for n, r in enumerate(WRONG)])
@@ -71,7 +72,7 @@ def means(asked: Any, got: Any) -> bool:
 
 def check_meaning(config: RunConfig, chosen: dict[str, str], asked: dict[str, Any]) -> None:
     dump = config.model_dump(mode="json")
-    assert {"env": dump["env"]["kind"], "algo": dump["algo"]["name"]} == chosen
+    assert {group: dump[group][kind] for group, kind in DISCRIMINATORS.items()} == chosen
     for key, value in asked.items():
         got: Any = dump
         for part in key.split("."):
@@ -86,6 +87,7 @@ def test_right_request(number: int) -> None:
         "episodes": 20,
         "env": {"kind": chosen["env"]} | ({} if chosen["env"] == "gym" else {"n": 10}),
         "algo": {"name": chosen["algo"]},
+        "tracker": {"kind": chosen["tracker"]},
     }
     for key, value in asked.items():
         *path, last = key.split(".")
@@ -104,9 +106,11 @@ def test_right_request_as_a_command(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # The largest of everything is right, though it fits no machine, and a GPU that is not here.
+    # The largest of everything is right, though it fits no machine, and a GPU or a package that is
+    # not here.
     monkeypatch.setattr(memory, "free_memory", lambda: None)
     monkeypatch.setattr(prepare, "check_device", lambda device: None)
+    monkeypatch.setattr(prepare, "check_tracker", lambda tracker: None)
     chosen, asked = RIGHT[number]
     groups = [f"{group}={option}" for group, option in chosen.items()]
     assert main([*groups, *(f"{key}={typed(value)}" for key, value in asked.items())]) == 0

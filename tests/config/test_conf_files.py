@@ -12,6 +12,7 @@ from vdqn_runner.config import RunConfig, build
 from vdqn_runner.config.fields import known_fields
 from vdqn_runner.config.files import conf_dir, groups, options, sentence
 from vdqn_runner.config.paper_lr import register
+from vdqn_runner.config.schema import GROUPS
 
 FILES = sorted(conf_dir().rglob("*.yaml"))
 PLUGINS = {"optuna": "optuna_sweeper", "ray": "ray_launcher", "slurm": "submitit_launcher"}
@@ -63,6 +64,12 @@ def test_environments_spell_out_every_key_with_the_default_of_the_model() -> Non
     assert {f"env.{key}" for key in env} == {
         key for key in known_fields(tree) if key.startswith("env.")
     }
+
+
+@pytest.mark.parametrize("tracker", GROUPS["tracker"])
+def test_trackers_spell_out_every_key_with_the_default_of_the_model(tracker: str) -> None:
+    written = yaml.safe_load((conf_dir() / "tracker" / f"{tracker}.yaml").read_text())
+    assert written == GROUPS["tracker"][tracker]().model_dump()
 
 
 def test_primary_file_has_every_top_level_key() -> None:

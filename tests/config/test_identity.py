@@ -22,6 +22,7 @@ CIRCUMSTANCES = st.fixed_dictionaries(
         "name": st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,9}", fullmatch=True),
         "checkpoint_every": st.integers(1, 10**6),
         "quiet": st.booleans(),
+        "tracker": st.sampled_from([{"kind": "none"}, {"kind": "wandb", "mode": "online"}]),
     }
 )
 

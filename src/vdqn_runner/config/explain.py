@@ -11,6 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from vdqn_runner.config.build import unknown_key
 from vdqn_runner.config.fields import known_fields
+from vdqn_runner.config.schema import GROUPS
 from vdqn_runner.config.suggest import closest, did_you_mean
 from vdqn_runner.config.words import show
 from vdqn_runner.errors import ConfigError
@@ -114,4 +115,4 @@ def _key_problem(base: DictConfig, override: Override) -> str | None:
         if override.is_add():
             return f"{override.input_line}: the key exists already; write it without +"
         return None
-    return str(unknown_key(key, value, tree)) if key not in ("env", "algo") else None
+    return str(unknown_key(key, value, tree)) if key not in GROUPS else None

@@ -14,10 +14,15 @@ from vdqn_runner.config.schema import DISCRIMINATORS, GROUPS, OUT, RunConfig
 SCHEDULES: dict[str, type[Settings]] = {
     model.model_fields["kind"].default: model for model in get_args(AnySchedule)
 }
+NAME = "letters, digits, '.', '_' and '-', starting with a letter or digit, at most 100"
 TEXTS = {
-    "name": "letters, digits, '.', '_' and '-', starting with a letter or digit, at most 100",
+    "name": NAME,
     "workers": "auto or a whole number from 1 to 4096",
     "out": OUT,
+    "tracker.experiment": NAME,
+    "tracker.project": NAME,
+    "tracker.entity": f"{NAME}, or null",
+    "tracker.uri": "a database or server like sqlite:///all.db or http://host:5000, or null",
     "env.id": "the id of a registered gymnasium environment, like LunarLander-v3",
     "algo.network.hidden": "a list of 1 to 32 whole numbers from 1 to 1000000, like [100,100]",
     ".points": "a list of [time, value] with whole times from 0 up that rise",
@@ -32,7 +37,7 @@ def _is_settings(annotation: Any) -> TypeGuard[type[Settings]]:
 def walk(model: type[Settings], prefix: str) -> Iterator[tuple[str, FieldInfo]]:
     """Yield (dotted key, field) of ``model`` and the groups inside it.
 
-    Fields that are a choice of groups (``env`` and ``algo`` of a run) are left out.
+    Fields that are a choice of groups (``env``, ``algo`` and ``tracker`` of a run) are left out.
     """
     for name, field in model.model_fields.items():
         key = f"{prefix}{name}"

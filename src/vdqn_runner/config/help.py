@@ -61,6 +61,9 @@ def help_text() -> str:
     parts.append(_keys("keys of every algo", AlgoConfig, "algo.", set()))
     for name, model in GROUPS["algo"].items():
         parts.append(_keys(f"further keys of algo={name}", model, "algo.", {"name", *common}))
+    for option, tracker in GROUPS["tracker"].items():
+        if len(tracker.model_fields) > 1:
+            parts.append(_keys(f"keys of tracker={option}", tracker, "tracker.", {"kind"}))
     return "\n".join([*parts, SCHEDULES, FLAGS])
 
 

@@ -19,6 +19,7 @@ CIRCUMSTANCES = frozenset(
         "checkpoint_every",
         "policy_every",
         "quiet",
+        "tracker",
     }
 )
 

@@ -36,6 +36,10 @@ RESAMPLE = "when acting draws new weights: at every step, or once an episode"
 THETA_SAMPLES = "one weight sample for each tuple of a minibatch or one for all of it"
 
 
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\z"
+Name = Annotated[str, StringConstraints(pattern=NAME)]
+STORE = r"^(sqlite:///|(postgresql|mysql|mssql)(\+[a-z0-9]+)?://|https?://)\S+\z"
+
 OUT = "a folder path without '..', a leading '~' and blanks at its ends"
 
 
@@ -222,14 +226,52 @@ class EvaluateConfig(Settings):
     )
 
 
+class NoTracker(Settings):
+    """The CSV logs alone."""
+
+    kind: Literal["none"] = Field("none", description="no tracker")
+
+
+class TensorBoardTracker(Settings):
+    """Event files for TensorBoard, in each seed's folder."""
+
+    kind: Literal["tensorboard"] = Field("tensorboard", description="TensorBoard")
+
+
+class MLflowTracker(Settings):
+    """An MLflow database or server."""
+
+    kind: Literal["mlflow"] = Field("mlflow", description="MLflow")
+    uri: Annotated[str, StringConstraints(pattern=STORE)] | None = Field(
+        None, description="database or server; null is the SQLite file mlflow.db in `out`"
+    )
+    experiment: Name = Field("vdqn-runner", description="MLflow's experiment")
+
+
+class WandbTracker(Settings):
+    """Weights & Biases."""
+
+    kind: Literal["wandb"] = Field("wandb", description="Weights & Biases")
+    mode: Literal["offline", "online"] = Field(
+        "offline",
+        description="offline writes files into each seed's folder, for `wandb sync`, and never "
+        "uses the network; online sends to the account of `wandb login`",
+    )
+    project: Name = Field("vdqn-runner", description="W&B's project")
+    entity: Name | None = Field(None, description="W&B's user or team; null is the account's own")
+
+
 Env = Annotated[ChainEnv | StochasticChainEnv | DeepSeaEnv | GymEnv, Field(discriminator="kind")]
 Algo = Annotated[VDQNConfig | DQNConfig | NoisyNetConfig, Field(discriminator="name")]
+Tracker = Annotated[
+    NoTracker | TensorBoardTracker | MLflowTracker | WandbTracker, Field(discriminator="kind")
+]
 
 
 class RunConfig(Settings):
     """One run: an algorithm on an environment with some seeds."""
 
-    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\z")] = Field(
+    name: Name = Field(
         "default", description="the first folder below `out`, by which plots find the run"
     )
     seed: Annotated[int, AfterValidator(Within(0, 2**32 - 1))] = Field(
@@ -269,6 +311,7 @@ class RunConfig(Settings):
     quiet: bool = Field(False, description="whether to print nothing but errors")
     env: Env = Field(description="the environment")
     algo: Algo = Field(description="the algorithm")
+    tracker: Tracker = Field(NoTracker(), description="where the logs are sent too")
 
     @property
     def seeds(self) -> range:
@@ -299,5 +342,11 @@ GROUPS: dict[str, dict[str, type[Settings]]] = {
         "gym": GymEnv,
     },
     "algo": {"vdqn": VDQNConfig, "dqn": DQNConfig, "noisynet": NoisyNetConfig},
+    "tracker": {
+        "none": NoTracker,
+        "tensorboard": TensorBoardTracker,
+        "mlflow": MLflowTracker,
+        "wandb": WandbTracker,
+    },
 }
-DISCRIMINATORS = {"env": "kind", "algo": "name"}
+DISCRIMINATORS = {"env": "kind", "algo": "name", "tracker": "kind"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -25,6 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Interrupted as stop:
         print(f"vdqn-runs: {stop}", file=sys.stderr)
         return _INTERRUPTED + stop.signal
+    except KeyboardInterrupt:
+        print("vdqn-runs: interrupted", file=sys.stderr)
+        return _INTERRUPTED + signal.SIGINT
     except BrokenPipeError:
         # Whoever read the list has seen enough.
         sys.stdout = None
@@ -49,6 +53,10 @@ def _work(arguments: argparse.Namespace) -> Iterable[str]:
             from vdqn_runner.manage.resume import resume
 
             return resume(arguments.runs, arguments.workers, arguments.quiet)
+        case "track":
+            from vdqn_runner.manage.track import track
+
+            return track(arguments.items)
         case _:
             from vdqn_runner.manage.clean import CLEARED, clean
 
@@ -63,7 +71,8 @@ def _workers(text: str) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="vdqn-runs", description="List, look at, finish and clear away runs that are there."
+        prog="vdqn-runs",
+        description="List, look at, finish, send on and clear away runs that are there.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
@@ -86,6 +95,12 @@ def _parser() -> argparse.ArgumentParser:
     add_runs(resume)
     resume.add_argument("--workers", type=_workers, default="auto", help="as for vdqn-run")
     resume.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    track = add("track", "send runs to a tracker: tracker=tensorboard, mlflow or wandb")
+    track.add_argument(
+        "items", nargs="+", metavar="RUNS... tracker=TRACKER",
+        help="folders at or below which runs lie (default: runs), and the tracker with its keys "
+        "as for vdqn-run, like tracker=mlflow tracker.uri=sqlite:///all.db",
+    )  # fmt: skip
     clean = add("clean", "remove the seeds that are not done and not in training")
     add_runs(clean)
     clean.add_argument(
