@@ -54,6 +54,19 @@ def test_a_single_refusal_marks_the_seed_as_failed(server, tmp_path, undisturbed
     assert results(tmp_path) == undisturbed()
 
 
+@pytest.mark.parametrize("lasting", [True, False])
+def test_a_seed_is_not_done_before_its_status_says_so(
+    server, tmp_path, undisturbed, calls, lasting
+):
+    at = len(calls) - calls[::-1].index("write status.json.tmp")
+    fault = {"what": "EROFS", "at": at, "lasting": lasting}
+    child = server.run(tmp_path, settings=settings(tmp_path), fault=fault)
+    assert "status.json cannot be written: Read-only file system" in error_of(child)
+    assert states(tmp_path) == {"seed-00000": "running" if lasting else "failed"}
+    assert server.run(tmp_path, settings=settings(tmp_path)).code == 0
+    assert results(tmp_path) == undisturbed()
+
+
 @pytest.mark.parametrize("size", [700, 2000, 6000])
 def test_files_that_the_kernel_keeps_short(server, tmp_path, undisturbed, size):
     """As the shell's ``ulimit -f`` does."""

@@ -21,7 +21,7 @@ from vdqn_runner.runs.folder import (
     kept_policy,
 )
 from vdqn_runner.runs.provenance import utc_now
-from vdqn_runner.runs.status import Status, write_status
+from vdqn_runner.runs.status import Status, read_status, write_status
 
 EPISODE_COLUMNS = ("seed", "episode", "iteration", "step", "return", "length", "terminated")
 TIMING_COLUMNS = ("seed", "iteration", "step", "seconds", "steps_per_second")
@@ -162,8 +162,9 @@ class SeedRun:
 
     @property
     def done(self) -> bool:
-        """Whether the seed is finished."""
-        return self._status.state == "done"
+        """Whether the seed is finished, by what is on the disk: the last write may have failed."""
+        status = read_status(self.folder)
+        return status is not None and status.state == "done"
 
     def fail(self, reason: str) -> None:
         """Mark the seed as failed, on the disk too unless that is what fails."""
