@@ -28,6 +28,9 @@ def keys_text() -> str:
     ]
     for name, model in GROUPS["algo"].items():
         parts.append(_keys(f"Further keys of `algo={name}`", model, "algo.", {"name", *common}))
+    for kind, model in GROUPS["tracker"].items():
+        if len(model.model_fields) > 1:
+            parts.append(_keys(f"`tracker={kind}`", model, "tracker.", {"kind"}))
     return "\n".join(line for part in parts for line in part)
 
 

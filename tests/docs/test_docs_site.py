@@ -123,7 +123,7 @@ def test_every_setting_is_in_the_reference(site, pages):
     choices = {f"{group}={name}" for group in groups() for name in options(group)}
     missing = {name for name in set(known_names()) | choices if name not in text}
     # The groups themselves, and what names an option inside a settings file.
-    assert missing <= {"env.kind", "algo.name"}
+    assert missing <= {"env.kind", "algo.name", "tracker.kind"}
     assert "Adam's step size" in text and "weight of the entropy" in text
 
 
@@ -134,7 +134,7 @@ def test_every_command_is_in_the_reference(site, pages):
     assert len(names) >= 10
     for name in names:
         assert f"usage: {name}" in text
-    for inner in ("ls", "show", "diff", "resume", "clean"):
+    for inner in ("ls", "show", "diff", "resume", "clean", "track"):
         assert f"usage: vdqn-runs {inner}" in text
 
 
