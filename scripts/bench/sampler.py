@@ -67,22 +67,29 @@ def sample(work: Callable[[], object]) -> Counter[Stack] | None:
     return Counter(tuple(name for at in stack for name in names.get(at, ())) for stack in stacks)
 
 
-def _kernels_file() -> Path | None:
-    """Return the file of the kernels that are loaded."""
+def _mapped() -> list[tuple[str, str]]:
+    """Return what is mapped into this process: addresses and file of each span."""
     try:
         lines = Path("/proc/self/maps").read_text().splitlines()
     except OSError:
-        return None
-    files = [Path(line.split(maxsplit=5)[-1]) for line in lines if "/kernels-" in line]
-    return files[0] if files else None
+        return []
+    # A process that builds the same kernels at the same time puts its file in the place of ours,
+    # which is then marked; addresses are alike in both.
+    fields = [line.removesuffix(" (deleted)").split(maxsplit=5) for line in lines]
+    return [(field[0], field[5]) for field in fields if len(field) == 6]
+
+
+def _kernels_file() -> Path | None:
+    """Return the file of the kernels that are loaded."""
+    return next((Path(file) for _, file in _mapped() if "/kernels-" in file), None)
 
 
 def _mapping(library: Path) -> tuple[int, int]:
     """Return the addresses between which a library lies."""
     spans = [
-        [int(end, 16) for end in line.split()[0].split("-")]
-        for line in Path("/proc/self/maps").read_text().splitlines()
-        if line.endswith(str(library))
+        [int(end, 16) for end in span.split("-")]
+        for span, file in _mapped()
+        if file == str(library)
     ]
     return min(low for low, _ in spans), max(high for _, high in spans)
 
