@@ -80,8 +80,10 @@ def test_the_wheel_holds_the_package_the_settings_and_nothing_else(wheel):
 
 def test_the_source_archive_gives_the_same_wheel(built, wheel, tmp_path):
     archive = built / f"{STEM}.tar.gz"
+    # Python 3.11.0 to 3.11.3 has no filters yet.
+    checks = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     with tarfile.open(archive) as source:
-        source.extractall(tmp_path, filter="data")
+        source.extractall(tmp_path, **checks)
     unpacked = tmp_path / STEM
     for name in ("LICENSE", "Makefile", "requirements.lock", "tests/install/test_wheel.py"):
         assert (unpacked / name).read_bytes() == (ROOT / name).read_bytes()
