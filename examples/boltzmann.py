@@ -4,12 +4,20 @@ Shapes: S seeds, B minibatch, A actions, P parameters of a seed's row.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from vdqn_runner.algos.base import Batch, Clock, Context, Loss, QFunction, descend
+from vdqn_runner.algos.base import (
+    Batch,
+    Clock,
+    Context,
+    Kept,
+    Loss,
+    QFunction,
+    Updated,
+    descend,
+)
 from vdqn_runner.algos.bellman import bellman_target, q_of_action
 from vdqn_runner.config import BoltzmannConfig
 from vdqn_runner.learner import Learner
@@ -33,6 +41,7 @@ class Boltzmann:
         self.learner = Learner({"theta": theta}, config.optimizer, context.device)
         # One uniform number a step, for each seed from a stream of its own.
         self._acting = UniformBlocks(context.seeds, Purpose.ACTING, width=1)
+        self.kept: Mapping[str, Kept] = {"acting": self._acting}
 
     # --8<-- [end:init]
     # --8<-- [start:act]
@@ -50,15 +59,21 @@ class Boltzmann:
     # --8<-- [start:loss]
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """The mean over the minibatch of (Q_theta(s_j, a_j) - d_j)^2."""
-        q_next = mlp_values(self.learner.target["theta"], self._layout, batch.next_obs)
-        d = bellman_target(batch, q_next)
-        q = q_of_action(mlp(self.learner.online["theta"], self._layout, batch.obs), batch.action)
-        total = (q - d).square().mean(dim=1)
-        error = total.detach()
-        reported = {"loss": error, "bellman_error": error, "q_mean": q.detach().mean(dim=1)}
-        return Loss(total, reported)
+        online, layout = self.learner.online["theta"], self._layout
+        q_next = mlp_values(self.learner.target["theta"], layout, batch.next_obs)
+        choosing = mlp_values(online, layout, batch.next_obs) if self._config.double else None
+        d = bellman_target(batch, q_next, choosing)
+        q = q_of_action(mlp(online, layout, batch.obs), batch.action)
+        errors = (q - d).detach()
+        total = (batch.weight * (q - d).square()).mean(dim=1)
+        reported = {
+            "loss": total.detach(),
+            "bellman_error": errors.square().mean(dim=1),
+            "q_mean": q.detach().mean(dim=1),
+        }
+        return Loss(total, reported, errors)
 
-    def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Mapping[str, np.ndarray]:
+    def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Updated:
         """Take a gradient step down ``loss``, by autograd."""
         return descend(self, batch, clock, lr)
 
@@ -86,17 +101,7 @@ class Boltzmann:
     def target_changed(self) -> None:
         """Nothing is derived from the target rows."""
 
-    def select(self, rows: np.ndarray) -> None:
-        """Keep only these seeds."""
-        self.learner.select(rows)
-        self._acting.select(rows)
-
-    def state(self, row: int) -> dict[str, Any]:
-        """Return the state of the acting stream."""
-        return {"acting": self._acting.state(row)}
-
-    def load(self, states: list[Mapping[str, Any]]) -> None:
-        """Go on from kept states."""
-        self._acting.load([state["acting"] for state in states])
+    def bind(self) -> None:
+        """Nothing follows from the rows."""
 
     # --8<-- [end:rest]

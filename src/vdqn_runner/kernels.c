@@ -946,10 +946,8 @@ static void swap(float **a, float **b) {
     *b = kept;
 }
 
-/* Gradient rows of an MLP in s->grad. */
-static void mlp_backward(const net *n, const float *row, input in, const int64_t *action, space *s,
-                         long batch) {
-    last_layer(n, action, s, batch);
+/* Gradient rows of an MLP in s->grad, from s->g, that of what enters the last ReLU. */
+static void mlp_backward(const net *n, const float *row, input in, space *s, long batch) {
     for (long i = n->layers - 2;; i--) {
         long width = n->sizes[i + 1], ld = padded(width), below = n->sizes[i];
         long ld_below = padded(below), at_w = n->weight_at[i];
@@ -966,10 +964,10 @@ static void mlp_backward(const net *n, const float *row, input in, const int64_t
     first_layer_gradient(n, in.vectors, s->g, s->grad + n->weight_at[0], s, batch);
 }
 
-/* Gradient rows with respect to mu in s->grad and to the variances in s->grad_second. */
+/* Gradient rows with respect to mu in s->grad and to the variances in s->grad_second, from s->g
+ * and s->g_var, those of what enters the last ReLU and of its variance. */
 static void gaussian_backward(const net *n, const float *mu, const float *variance, input in,
-                              const int64_t *action, space *s, long batch) {
-    last_noisy_layer(n, action, s, batch);
+                              space *s, long batch) {
     for (long i = n->layers - 2;; i--) {
         long width = n->sizes[i + 1], ld = padded(width), below = n->sizes[i];
         long ld_below = padded(below), at_w = n->weight_at[i];
@@ -1000,6 +998,15 @@ typedef struct {
     float beta1, beta2, rest1, rest2, scale, eps, step;
 } rates;
 
+static rates rates_of(double beta1, double beta2, double eps, double step, double root_bias2) {
+    rates r = {.beta1 = (float)beta1, .beta2 = (float)beta2, .eps = (float)eps};
+    r.rest1 = 1.0f - r.beta1;
+    r.rest2 = 1.0f - r.beta2;
+    r.scale = (float)(1.0 / root_bias2);
+    r.step = (float)step;
+    return r;
+}
+
 /* One step of a vector of parameters with gradient g; returns the new parameters. */
 static inline vec adam(float *restrict p, float *restrict m, float *restrict v, vec g,
                        const rates *r) {
@@ -1029,11 +1036,7 @@ static void descend(const net *n, const update *u, const float *mask, long k, sp
     float *row2 = u->row2 + at, *m2 = u->moment1_row2 + at, *v2 = u->moment2_row2 + at;
     float *variance = u->variance + at, *slope = u->slope + at;
     const float *grad = s->grad, *second = s->grad_second, *eps = s->eps_row;
-    rates of = {.beta1 = (float)u->beta1, .beta2 = (float)u->beta2, .eps = (float)u->eps};
-    of.rest1 = 1.0f - of.beta1;
-    of.rest2 = 1.0f - of.beta2;
-    of.scale = (float)(1.0 / u->root_bias2);
-    of.step = (float)(u->lr[k] / u->bias1);
+    rates of = rates_of(u->beta1, u->beta2, u->eps, u->lr[k] / u->bias1, u->root_bias2);
     const rates *r = &of;
     vec norm = {0};
     logs sum = no_logs();
@@ -1091,7 +1094,8 @@ void vr_update(const update *u, const float *mask) {
             const float *rest = gaussian_hidden(&n, mu, variance, in, s.eps, &s, batch);
             values_taken(&n, mu, variance, rest, action, &s, batch);
             loss_slopes(u, k, &s);
-            gaussian_backward(&n, mu, variance, in, action, &s, batch);
+            last_noisy_layer(&n, action, &s, batch);
+            gaussian_backward(&n, mu, variance, in, &s, batch);
         } else {
             const float *theta = mu;
             if (u->sample == ONE_A_BATCH) {
@@ -1106,8 +1110,139 @@ void vr_update(const update *u, const float *mask) {
             mlp_hidden(&n, theta, in, &s, batch);
             values_taken(&n, theta, 0, 0, action, &s, batch);
             loss_slopes(u, k, &s);
-            mlp_backward(&n, theta, in, action, &s, batch);
+            last_layer(&n, action, &s, batch);
+            mlp_backward(&n, theta, in, &s, batch);
         }
         descend(&n, u, mask, k, &s);
+    }
+}
+
+/* ---- Pieces of an update ---------------------------------------------------------------------
+ *
+ * For losses that vr_update does not know: gradients from the slopes in all outputs, and Adam.
+ */
+
+/* Gradient of the last layer, and s->g, from the slopes [batch, A] in all outputs. */
+static void whole_last_layer(const net *n, const float *row, const float *slopes, space *s,
+                             long batch) {
+    long last = n->layers - 1, below = n->sizes[last], ld = padded(below);
+    long n_out = n->sizes[n->layers];
+    float *bias = s->grad + n->bias_at[last];
+    flip_last(n, row, s->flipped);
+    memset(s->top, 0, (size_t)(n_out * ld) * sizeof(float));
+    memset(s->g, 0, (size_t)(batch * ld) * sizeof(float));
+    for (long a = 0; a < n_out; a++) bias[a] = 0.0f;
+    for (long b = 0; b < batch; b++) {
+        const float *h = s->h[last - 1] + b * ld;
+        float *g = s->g + b * ld;
+        for (long a = 0; a < n_out; a++) {
+            const float *weight = s->flipped + a * ld;
+            float *top = s->top + a * ld, by = slopes[b * n_out + a];
+            /* Most losses are of the action taken. */
+            if (by == 0.0f) continue;
+            bias[a] += by;
+            for (long j = 0; j < ld; j += VL) {
+                store(top + j, load(top + j) + by * load(h + j));
+                store(g + j, load(g + j) + by * load(weight + j));
+            }
+        }
+        for (long j = 0; j < ld; j += VL) store(g + j, where_positive(load(h + j), load(g + j)));
+    }
+    unflip(s->top, ld, s->grad + n->weight_at[last], below, n_out);
+}
+
+/* The same by local reparameterisation with the last layer's normals; also the gradients of the
+ * variances, and s->g_var. */
+static void whole_last_noisy_layer(const net *n, const float *mu, const float *variance,
+                                   const float *eps, const float *slopes, space *s, long batch) {
+    long last = n->layers - 1, below = n->sizes[last], ld = padded(below);
+    long n_out = n->sizes[n->layers];
+    const float *start_var = variance + n->bias_at[last];
+    float *bias = s->grad + n->bias_at[last], *bias_var = s->grad_second + n->bias_at[last];
+    flip_last(n, mu, s->flipped);
+    flip_last(n, variance, s->flipped_var);
+    memset(s->top, 0, (size_t)(n_out * ld) * sizeof(float));
+    memset(s->top_var, 0, (size_t)(n_out * ld) * sizeof(float));
+    memset(s->g, 0, (size_t)(batch * ld) * sizeof(float));
+    memset(s->g_var, 0, (size_t)(batch * ld) * sizeof(float));
+    for (long a = 0; a < n_out; a++) bias[a] = bias_var[a] = 0.0f;
+    for (long b = 0; b < batch; b++) {
+        const float *h = s->h[last - 1] + b * ld, *square = s->square[last - 1] + b * ld;
+        float *g = s->g + b * ld, *g_var = s->g_var + b * ld;
+        for (long a = 0; a < n_out; a++) {
+            const float *weight = s->flipped + a * ld, *weight_var = s->flipped_var + a * ld;
+            float *top = s->top + a * ld, *top_var = s->top_var + a * ld;
+            float by = slopes[b * n_out + a];
+            if (by == 0.0f) continue;
+            float std = __builtin_sqrtf(start_var[a] + dot(square, weight_var, ld));
+            float by_var = by * 0.5f * eps[b * n_out + a] / (std < 1e-18f ? 1e-18f : std);
+            bias[a] += by;
+            bias_var[a] += by_var;
+            for (long j = 0; j < ld; j += VL) {
+                store(top + j, load(top + j) + by * load(h + j));
+                store(top_var + j, load(top_var + j) + by_var * load(square + j));
+                store(g + j, load(g + j) + by * load(weight + j));
+                store(g_var + j, load(g_var + j) + by_var * load(weight_var + j));
+            }
+        }
+        for (long j = 0; j < ld; j += VL)
+            store_noisy_gradient(g + j, g_var + j, load(h + j), load(g + j), load(g_var + j),
+                                 load(s->spread[last - 1] + b * ld + j));
+    }
+    unflip(s->top, ld, s->grad + n->weight_at[last], below, n_out);
+    unflip(s->top_var, ld, s->grad_second + n->weight_at[last], below, n_out);
+}
+
+/* Gradient rows [n_seeds, length] of an MLP from the slopes [n_seeds, batch, A] in its outputs. */
+void vr_mlp_backward(const long *words, const float *rows, const float *x, const int32_t *states,
+                     const float *slopes, float *grads, float *working, long n_seeds, long batch) {
+    net n = read_net(words);
+    space s;
+    lay_out(&s, working, &n, batch, states != 0);
+    for (long k = 0; k < n_seeds; k++) {
+        const float *row = rows + k * n.length;
+        input in = input_of(x, states, k, batch, n.sizes[0]);
+        mlp_hidden(&n, row, in, &s, batch);
+        whole_last_layer(&n, row, slopes + k * batch * n.sizes[n.layers], &s, batch);
+        mlp_backward(&n, row, in, &s, batch);
+        memcpy(grads + k * n.length, s.grad, (size_t)n.length * sizeof(float));
+    }
+}
+
+/* The same by local reparameterisation: gradients of the means and of the variances. */
+void vr_gaussian_backward(const long *words, const float *mu, const float *variance,
+                          const float *x, const int32_t *states, const float *eps,
+                          const float *slopes, float *grads, float *grads_var, float *working,
+                          long n_seeds, long batch, long eps_stride) {
+    net n = read_net(words);
+    space s;
+    lay_out(&s, working, &n, batch, states != 0);
+    long units = units_of(&n);
+    size_t bytes = (size_t)n.length * sizeof(float);
+    for (long k = 0; k < n_seeds; k++) {
+        const float *m = mu + k * n.length, *v = variance + k * n.length;
+        input in = input_of(x, states, k, batch, n.sizes[0]);
+        memcpy(s.eps, eps + k * eps_stride, (size_t)(batch * units) * sizeof(float));
+        const float *rest = gaussian_hidden(&n, m, v, in, s.eps, &s, batch);
+        whole_last_noisy_layer(&n, m, v, rest, slopes + k * batch * n.sizes[n.layers], &s, batch);
+        gaussian_backward(&n, m, v, in, &s, batch);
+        memcpy(grads + k * n.length, s.grad, bytes);
+        memcpy(grads_var + k * n.length, s.grad_second, bytes);
+    }
+}
+
+/* One Adam step on rows [n_seeds, n], n in whole 64s; adds the squares of the gradients up. */
+void vr_adam(float *rows, float *moment1, float *moment2, const float *grads, const double *lr,
+             double *squares, double beta1, double beta2, double eps, double bias1,
+             double root_bias2, long n_seeds, long n) {
+    for (long k = 0; k < n_seeds; k++) {
+        rates r = rates_of(beta1, beta2, eps, lr[k] / bias1, root_bias2);
+        vec norm = {0};
+        for (long i = k * n; i < (k + 1) * n; i += VL) {
+            vec g = load(grads + i);
+            norm += g * g;
+            adam(rows + i, moment1 + i, moment2 + i, g, &r);
+        }
+        squares[k] += lane_sum(norm);
     }
 }

@@ -15,6 +15,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,9 @@ _SIGNATURES = {
     "vr_softplus": "pppppll",
     "vr_mlp_forward": "ppppppll",
     "vr_gaussian_forward": "pppppppplll",
+    "vr_mlp_backward": "pppppppll",
+    "vr_gaussian_backward": "pppppppppplll",
+    "vr_adam": "ppppppdddddll",
     "vr_update": "pp",
 }
 
@@ -213,6 +217,87 @@ def gaussian_forward(net: Net, mu: Tensor, variance: Tensor, x: Tensor, eps: Ten
         eps.stride(0),
     )
     return q
+
+
+def mlp_backward(net: Net, rows: Tensor, x: Tensor, slopes: Tensor) -> Tensor:
+    """Return gradient rows ``[S, P]`` from the ``slopes`` [S, B, A] of a loss in the Q-values."""
+    grads = torch.empty_like(rows)
+    vectors, states = addresses(x)
+    _loaded().vr_mlp_backward(
+        net.words,
+        rows.data_ptr(),
+        vectors,
+        states,
+        slopes.data_ptr(),
+        grads.data_ptr(),
+        net.space(x.shape[1], states is not None),
+        *x.shape[:2],
+    )
+    return grads
+
+
+def gaussian_backward(
+    net: Net, mu: Tensor, variance: Tensor, x: Tensor, eps: Tensor, slopes: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the same by local reparameterisation: for the means, and for the variances."""
+    grads, grads_var = torch.empty_like(mu), torch.empty_like(mu)
+    vectors, states = addresses(x)
+    _loaded().vr_gaussian_backward(
+        net.words,
+        mu.data_ptr(),
+        variance.data_ptr(),
+        vectors,
+        states,
+        eps.data_ptr(),
+        slopes.data_ptr(),
+        grads.data_ptr(),
+        grads_var.data_ptr(),
+        net.space(x.shape[1], states is not None),
+        *x.shape[:2],
+        eps.stride(0),
+    )
+    return grads, grads_var
+
+
+@dataclass(frozen=True)
+class AdamRates:
+    """The numbers of one Adam step: decays, eps, and the corrections of the moments' bias."""
+
+    beta1: float
+    beta2: float
+    eps: float
+    bias1: float
+    root_bias2: float
+
+
+def adam(
+    rows: Tensor,
+    moment1: Tensor,
+    moment2: Tensor,
+    grads: Tensor,
+    lr: np.ndarray,
+    rates: AdamRates,
+    squares: np.ndarray,
+) -> None:
+    """Take an Adam step on ``rows`` [S, P] at rates ``lr`` [S], all in place.
+
+    ``squares`` [S], float64, grow by the sum of each row's squared gradient.
+    """
+    steps = np.ascontiguousarray(lr, np.float64)
+    _loaded().vr_adam(
+        rows.data_ptr(),
+        moment1.data_ptr(),
+        moment2.data_ptr(),
+        grads.data_ptr(),
+        steps.ctypes.data,
+        squares.ctypes.data,
+        rates.beta1,
+        rates.beta2,
+        rates.eps,
+        rates.bias1,
+        rates.root_bias2,
+        *rows.shape,
+    )
 
 
 class Update(ctypes.Structure):

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from vdqn_runner.config import AlgoConfig, BootstrappedConfig
+from vdqn_runner.envs.spec import EnvSpec
 from vdqn_runner.kernels import Net
 
 _BLOCK = 16
@@ -28,7 +30,8 @@ class Layout:
     """Where the weights and biases of an MLP lie inside a flat row.
 
     ``sizes`` are the layer widths, inputs and outputs included: ``[obs, 100, 100, A]``. ``net``
-    is the same for the compiled kernels; ``mask`` [P] is 1 where a parameter lies, else 0.
+    is the same for the compiled kernels; ``mask`` [P] is 1 where a parameter lies, else 0. What
+    the outputs mean is said by ``values``.
 
     Every row starts and every block lies on a multiple of 16 floats, and rows are a multiple of
     64 floats long: whole vectors, so that a number is treated alike whatever lies beside it. A
@@ -36,9 +39,19 @@ class Layout:
     column.
     """
 
-    def __init__(self, sizes: Sequence[int], device: str = "cpu") -> None:
-        """``device`` is where ``mask`` is to lie."""
-        self.sizes = tuple(sizes)
+    def __init__(
+        self, sizes: Sequence[int], device: str = "cpu", *, heads: int = 1, dueling: bool = False
+    ) -> None:
+        """Lay out a network of ``heads`` times ``sizes[-1]`` Q-values.
+
+        Args:
+            sizes: Widths of the layers; the last one is A, the number of actions.
+            device: Where ``mask`` is to lie.
+            heads: How many sets of A values the last layer gives.
+            dueling: Whether a head is a state's value and A advantages (see ``values``).
+        """
+        self.n_actions, self.heads, self.dueling = sizes[-1], heads, dueling
+        self.sizes = (*sizes[:-1], heads * (sizes[-1] + dueling))
         self.weight_at: list[int] = []
         self.bias_at: list[int] = []
         end = 0
@@ -67,6 +80,19 @@ class Layout:
     def n_units(self) -> int:
         """How many pre-activations one forward pass has: the hidden units and the outputs."""
         return sum(self.sizes[1:])
+
+    def values(self, outputs: Tensor) -> Tensor:
+        """Return Q-values ``[..., heads * A]`` from the last layer's outputs.
+
+        Of a dueling head they are Q_a = V + D_a - mean_b D_b (Wang et al. 2016, eq. 9), from
+        outputs V, D_1 .. D_A; of any other they are the outputs.
+        """
+        if not self.dueling:
+            return outputs
+        each = outputs.reshape(*outputs.shape[:-1], self.heads, 1 + self.n_actions)
+        value, advantage = each[..., :1], each[..., 1:]
+        q = value + advantage - advantage.mean(dim=-1, keepdim=True)
+        return q.flatten(-2)
 
     def layers(self, rows: Tensor) -> list[Layer]:
         """Return views of ``rows`` [S, P], one ``Layer`` for each layer; differentiable."""
@@ -105,3 +131,10 @@ class Layout:
             layer.weight.fill_(1.0)
             layer.bias.fill_(1.0)
         return mask[0]
+
+
+def q_layout(algo: AlgoConfig, spec: EnvSpec, device: str = "cpu") -> Layout:
+    """Return the layout of an algorithm's Q-network on an environment."""
+    sizes = [spec.obs_dim, *algo.network.hidden, spec.n_actions]
+    heads = algo.heads if isinstance(algo, BootstrappedConfig) else 1
+    return Layout(sizes, device, heads=heads, dueling=algo.network.dueling)

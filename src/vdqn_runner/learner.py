@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
+from vdqn_runner import kernels
 from vdqn_runner.config import OptimizerConfig
 from vdqn_runner.nets import row_sums
 
@@ -48,6 +49,9 @@ class Learner:
         squares = np.zeros(len(lr))
         with torch.no_grad():
             for name, gradient in zip(self.online, gradients, strict=True):
+                if kernels.serve(gradient):
+                    self._compiled_adam(name, gradient, lr, squares)
+                    continue
                 squares += row_sums(gradient.square()).numpy(force=True)
                 if gradient.device.type == "cpu":
                     for row, rate in enumerate(lr.tolist()):
@@ -55,6 +59,22 @@ class Learner:
                 else:
                     self._adam_of_all(name, gradient, lr)
         self.gradient_norms = np.sqrt(squares)
+
+    def _compiled_adam(
+        self, name: str, gradient: Tensor, lr: np.ndarray, squares: np.ndarray
+    ) -> None:
+        """Take the step of all seeds in the kernels; add the squares of their gradients up."""
+        o = self.optimizer
+        bias1, bias2 = 1.0 - o.beta1**self.updates, 1.0 - o.beta2**self.updates
+        kernels.adam(
+            self.online[name],
+            self.moment1[name],
+            self.moment2[name],
+            gradient.contiguous(),
+            lr,
+            kernels.AdamRates(o.beta1, o.beta2, o.eps, bias1, bias2**0.5),
+            squares,
+        )
 
     def _adam_of_all(self, name: str, gradient: Tensor, lr: np.ndarray) -> None:
         """Take the step of all seeds at once, in a few kernels however many they are."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from vdqn_runner.config import (
     AlgoConfig,
+    BootstrappedConfig,
     DQNConfig,
     NoisyNetConfig,
     RunConfig,
@@ -64,9 +65,10 @@ def needed(config: RunConfig, spec: EnvSpec, n_seeds: int, n_workers: int) -> Ne
         n_workers: The number of processes among which they are dealt.
     """
     algo = config.algo
-    sizes = [spec.obs_dim, *algo.network.hidden, spec.n_actions]
+    heads = algo.heads if isinstance(algo, BootstrappedConfig) else 1
+    sizes = [spec.obs_dim, *algo.network.hidden, heads * (spec.n_actions + algo.network.dueling)]
     row = FLOAT * row_length(sizes)
-    kinds = 1 if isinstance(algo, DQNConfig) else 2
+    kinds = 1 if isinstance(algo, DQNConfig | BootstrappedConfig) else 2
     # Rows, targets and both moments; a checkpoint holds the same.
     learner = 4 * kinds * row
     batches = {algo.batch_size, 1}
@@ -155,7 +157,7 @@ def space_length(sizes: Sequence[int], batch: int, states: bool) -> int:
 
 
 def replay_bytes(config: RunConfig, spec: EnvSpec) -> int:
-    """Return the bytes of one seed's replay memory once it is full (see ``replay.uniform``)."""
+    """Return the bytes of one seed's replay memory once it is full (see ``replay``)."""
     transitions = config.algo.replay.capacity
     if spec.max_episode_steps is not None:
         transitions = min(transitions, config.episodes * spec.max_episode_steps)
@@ -166,21 +168,26 @@ def replay_bytes(config: RunConfig, spec: EnvSpec) -> int:
     action = next(size for size in (1, 2, 4, 8) if spec.n_actions <= 256**size)
     reward, terminal, slot = 4, 1, 4
     observation = numbers * spec.stored_dtype.itemsize
-    return slots * (observation + action + reward + terminal) + transitions * slot
+    leaves = 1 << max(transitions - 1, 1).bit_length()
+    tree = 2 * leaves * 8 if config.algo.replay.alpha else 0
+    return slots * (observation + action + reward + terminal) + transitions * slot + tree
 
 
 def _derived(algo: AlgoConfig) -> int:
     """Return how many further rows an algorithm keeps of each seed beside the learner's."""
     match algo:
         case VDQNConfig():
-            # Variances and slopes, of the posterior and of its target.
-            rows = 4
+            # Variances and slopes, of the posterior and of its target. By autograd also gradients
+            # and, for a while, what the variances are made of.
+            return 4 + (algo.resample == "episode") + (0 if algo.plain else 10)
         case NoisyNetConfig():
             # Variances, of both.
-            rows = 2
+            return 2 + (algo.resample == "episode") + (0 if algo.plain else 6)
+        case BootstrappedConfig():
+            # The prior, and gradients.
+            return 2
         case _:
-            return 0
-    return rows + (algo.resample == "episode")
+            return 0 if algo.plain else 1
 
 
 def _minibatch_bytes(algo: AlgoConfig, sizes: Sequence[int], states: bool) -> int:

@@ -1,7 +1,7 @@
-"""Multilayer perceptrons for S seeds on flat parameter rows, in torch.
+"""Multilayer perceptrons for S seeds on flat parameter rows, differentiable, on any device.
 
-This is the reference: differentiable, on any device. Where ``kernels`` are compiled, values
-without a gradient come from those.
+The torch code is the reference. Where ``kernels`` are compiled they give the same values and
+gradients within rounding, faster.
 
 Shapes: S seeds, B minibatch, P parameters of one seed's row (padded). Inputs ``x`` are vectors
 ``[S, B, in]``, or int32 numbers ``[S, B]`` of which the network sees the thermometer code.
@@ -9,6 +9,7 @@ Shapes: S seeds, B minibatch, P parameters of one seed's row (padded). Inputs ``
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -34,13 +35,15 @@ def features(layout: Layout, x: Tensor) -> Tensor:
 
 def mlp(rows: Tensor, layout: Layout, x: Tensor) -> Tensor:
     """Q-values ``[S, B, A]`` of an MLP with parameters ``rows`` [S, P]; ReLU between layers."""
+    if _compiled(rows, layout):
+        return layout.values(_CompiledMLP.apply(rows, layout, x))  # type: ignore[no-untyped-call]
     layers = layout.layers(rows)
     h = features(layout, x)
     for i, layer in enumerate(layers):
         h = _affine(h, layer)
         if i < len(layers) - 1:
             h = torch.relu(h)
-    return h
+    return layout.values(h)
 
 
 def gaussian_mlp(mu: Tensor, variance: Tensor, layout: Layout, x: Tensor, eps: Tensor) -> Tensor:
@@ -54,6 +57,9 @@ def gaussian_mlp(mu: Tensor, variance: Tensor, layout: Layout, x: Tensor, eps: T
     ``mu`` and ``variance`` are rows [S, P]; ``eps`` [S, >= B * n_units] holds a standard normal
     for each unit, layer by layer (``Layout.split_units``).
     """
+    if _compiled(mu, layout):
+        outputs = _CompiledGaussian.apply(mu, variance, layout, x, eps)  # type: ignore[no-untyped-call]
+        return layout.values(outputs)
     means, variances = layout.layers(mu), layout.layers(variance)
     h = features(layout, x)
     noise = layout.split_units(eps, h.shape[1])
@@ -64,7 +70,46 @@ def gaussian_mlp(mu: Tensor, variance: Tensor, layout: Layout, x: Tensor, eps: T
         h = torch.addcmul(_affine(h, means[i]), std, noise[i])
         if i < len(means) - 1:
             h = torch.relu(h)
-    return h
+    return layout.values(h)
+
+
+class _CompiledMLP(torch.autograd.Function):
+    """The outputs of an MLP and, backwards, the gradient rows, in the compiled kernels."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, layout: Layout, x: Tensor) -> Tensor:
+        ctx.save_for_backward(rows, x)
+        ctx.net = layout.net
+        return kernels.mlp_forward(layout.net, rows, x)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None, None]:
+        rows, x = ctx.saved_tensors
+        return kernels.mlp_backward(ctx.net, rows, x, slopes[0].contiguous()), None, None
+
+
+class _CompiledGaussian(torch.autograd.Function):
+    """The same by local reparameterisation; gradients are of means and variances."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, mu: Tensor, variance: Tensor, layout: Layout, x: Tensor, eps: Tensor
+    ) -> Tensor:
+        ctx.save_for_backward(mu, variance, x, eps)
+        ctx.net = layout.net
+        return kernels.gaussian_forward(layout.net, mu, variance, x, eps)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+        mu, variance, x, eps = ctx.saved_tensors
+        grads = kernels.gaussian_backward(ctx.net, mu, variance, x, eps, slopes[0].contiguous())
+        return *grads, None, None, None
+
+
+def _compiled(rows: Tensor, layout: Layout) -> bool:
+    """Whether the kernels can work on ``rows``: they know hidden layers and 32 bits."""
+    known = len(layout.shapes) > 1 and rows.dtype == torch.float32 and rows.is_contiguous()
+    return known and kernels.serve(rows)
 
 
 def _affine(x: Tensor, layer: Layer) -> Tensor:
@@ -101,8 +146,6 @@ def row_sums(values: Tensor) -> Tensor:
 def mlp_values(rows: Tensor, layout: Layout, x: Tensor) -> Tensor:
     """Q-values as ``mlp``, without a gradient."""
     with torch.no_grad():
-        if kernels.serve(rows):
-            return kernels.mlp_forward(layout.net, rows, x)
         return mlp(rows, layout, x)
 
 
@@ -130,8 +173,6 @@ class Gaussian:
     def q(self, x: Tensor, eps: Tensor) -> Tensor:
         """Return Q-values as ``gaussian_mlp``, without a gradient."""
         with torch.no_grad():
-            if kernels.serve(self.mu):
-                return kernels.gaussian_forward(self.layout.net, self.mu, self.variance, x, eps)
             return gaussian_mlp(self.mu, self.variance, self.layout, x, eps)
 
 
@@ -173,15 +214,16 @@ def uniform_rows(
     seeds: Sequence[int],
     weight_bound: Callable[[int], float],
     bias_bound: Callable[[int], float],
+    purpose: Purpose = Purpose.INIT,
 ) -> Tensor:
     """Return rows ``[S, P]``: U(-bound(fan_in), bound(fan_in)) for each parameter, padding 0.
 
-    Seed k's row comes from its stream (k, INIT) alone, layer by layer, weight before bias.
+    Seed k's row comes from its stream (k, purpose) alone, layer by layer, weight before bias.
     """
     rows = torch.zeros(len(seeds), layout.length)
     layers = layout.layers(rows)
     for row, seed in enumerate(seeds):
-        stream = generator(seed, Purpose.INIT)
+        stream = generator(seed, purpose)
         for layer, (n_in, n_out) in zip(layers, layout.shapes, strict=True):
             weight = stream.uniform(-1.0, 1.0, (n_in, n_out)) * weight_bound(n_in)
             bias = stream.uniform(-1.0, 1.0, n_out) * bias_bound(n_in)

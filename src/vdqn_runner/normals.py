@@ -85,9 +85,10 @@ class NormalStreams:
         """Return the state of every seed's stream."""
         return [self.state(row) for row in range(len(self.lanes))]
 
-    def load(self, row: int, state: list[int]) -> None:
-        """Go on from a kept state."""
-        self.lanes[row] = np.array(state, np.uint64).reshape(LANES, 4)
+    def load(self, states: Sequence[list[int]]) -> None:
+        """Go on from the kept states of all seeds."""
+        for row, state in enumerate(states):
+            self.lanes[row] = np.array(state, np.uint64).reshape(LANES, 4)
 
 
 class NormalBlocks:
@@ -123,8 +124,7 @@ class NormalBlocks:
     def load(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Go on from the kept states of all seeds, which have drawn equally often."""
         used = states[0]["used"]
-        for row, state in enumerate(states):
-            self._streams.load(row, state["begin"])
+        self._streams.load([state["begin"] for state in states])
         self._begin = [state["begin"] for state in states]
         self._used = 0
         for _ in range(used):

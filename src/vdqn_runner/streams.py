@@ -27,6 +27,9 @@ class Purpose(IntEnum):
     TARGET_NOISE = 5
     EVALUATION = 6
     EVALUATION_NOISE = 7
+    CHOOSING_NOISE = 8
+    PRIOR = 9
+    MASKS = 10
 
 
 def generator(seed: int, purpose: Purpose, *index: int) -> np.random.Generator:

@@ -15,16 +15,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vdqn_runner.algos import make_algorithm
+from vdqn_runner.algos import base, make_algorithm
 from vdqn_runner.algos.base import Batch, Clock, Context
 from vdqn_runner.config import RunConfig
 from vdqn_runner.divergence import all_finite, not_finite
 from vdqn_runner.envs import EnvSpec, make_envs
 from vdqn_runner.errors import RunError
 from vdqn_runner.evaluate import COLUMNS, evaluate, is_due
-from vdqn_runner.layout import Layout
+from vdqn_runner.layout import q_layout
 from vdqn_runner.progress import Report
-from vdqn_runner.replay import Transitions, UniformReplay
+from vdqn_runner.replay import Transitions, make_replay
 from vdqn_runner.runs.interrupt import Interrupt
 from vdqn_runner.runs.seed_run import SeedRun
 from vdqn_runner.schedules import value_at
@@ -44,11 +44,10 @@ class Lockstep:
         self.seeds = list(seeds)
         self.envs = make_envs(config.env, seeds)
         spec = self.envs.spec
-        sizes = [spec.obs_dim, *config.algo.network.hidden, spec.n_actions]
         self._device = config.device
-        self._layout = Layout(sizes, config.device)
+        self._layout = q_layout(config.algo, spec, config.device)
         self.algo = make_algorithm(config.algo, Context(seeds, self._layout, config.device))
-        self.replay = UniformReplay(len(seeds), spec, config.algo.replay.capacity, config.episodes)
+        self.replay = make_replay(len(seeds), spec, config.algo.replay, config.episodes)
         self._picks = UniformBlocks(seeds, Purpose.REPLAY, config.algo.batch_size)
         # Of a transition that something follows, and of one that nothing does.
         self._discounts = np.array([config.env.gamma, 0.0], np.float32)
@@ -99,12 +98,13 @@ class Lockstep:
         algo = self.config.algo
         self._last_figures = {}
         if len(self.replay) >= algo.learning_starts and self.step % algo.train_every == 0:
-            batch = self._batch(self.replay.sample(self._picks.draw()))
-            figures = self.algo.update(batch, self.clock, self._lr())
+            drawn = self.replay.sample(self._picks.draw(), self.step, self.episodes)
+            updated = self.algo.update(self._batch(drawn), self.clock, self._lr())
+            self.replay.learned(drawn, updated.errors)
             for name, sums in self.sums.items():
-                sums += figures[name]
+                sums += updated.figures[name]
             self.counts += 1
-            self._last_figures = figures
+            self._last_figures = updated.figures
         if self.step % algo.target_period == 0:
             self.algo.learner.copy_target()
             self.algo.target_changed()
@@ -141,6 +141,9 @@ class Lockstep:
             reward=torch.from_numpy(reward).to(self._device),
             discount=torch.from_numpy(discount).to(self._device),
             next_obs=self._inputs(drawn.next_obs),
+            weight=torch.from_numpy(drawn.weight).to(self._device),
+            number=drawn.number,
+            held=len(self.replay),
         )
 
     def _inputs(self, stored: np.ndarray) -> Tensor:
@@ -205,7 +208,7 @@ class Lockstep:
         self.seeds = [self.seeds[row] for row in rows]
         self.envs.select(rows)
         self.replay.select(rows)
-        self.algo.select(rows)
+        base.select(self.algo, rows)
         self._picks.select(rows)
         for name in ("episodes", "starting", "returns", "lengths", "counts", "terminated"):
             setattr(self, name, getattr(self, name)[rows])
@@ -226,7 +229,7 @@ class Lockstep:
             "replay": self.replay.state(row),
             "picks": self._picks.state(row),
             "learner": self.algo.learner.state(row),
-            "algo": self.algo.state(row),
+            "algo": base.state(self.algo, row),
         }
 
     def load(self, states: Sequence[Mapping[str, Any]]) -> None:
@@ -244,7 +247,7 @@ class Lockstep:
             self.replay.load(row, state["replay"])
         self._picks.load([state["picks"] for state in states])
         self.algo.learner.load([state["learner"] for state in states])
-        self.algo.load([state["algo"] for state in states])
+        base.load(self.algo, [state["algo"] for state in states])
 
 
 def inputs(stored: np.ndarray, spec: EnvSpec) -> Tensor:

@@ -1,5 +1,7 @@
 """Small agents, minibatches and the sampling of their losses by writing weights out."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from torch.distributions import Normal
@@ -16,7 +18,9 @@ def agent(name, seeds=(0,), sizes=SIZES, **settings):
     config = build(
         {"episodes": 1, "env": {"kind": "chain", "n": 5}, "algo": settings | {"name": name}}
     )
-    return make_algorithm(config.algo, Context(list(seeds), Layout(sizes)))
+    heads = getattr(config.algo, "heads", 1)
+    layout = Layout(sizes, heads=heads, dueling=config.algo.network.dueling)
+    return make_algorithm(config.algo, Context(list(seeds), layout))
 
 
 def clock(n_seeds=1, step=0, episodes=0):
@@ -63,14 +67,24 @@ def minibatch(
         reward=spread(rewards, torch.float32),
         discount=spread(gamma * (1.0 - ends), torch.float32),
         next_obs=observations(),
+        weight=torch.ones(n_seeds, size),
+        number=np.tile(np.arange(size), (n_seeds, 1)),
+        held=size,
     )
 
 
 def equal_tuples(n_seeds, size, sizes=SIZES, **settings):
     """A minibatch of one tuple, ``size`` times over."""
     one = minibatch(n_seeds, 1, sizes, repeat=True, **settings)
-    wide = {k: v.expand(-1, size, *v.shape[2:]).contiguous() for k, v in vars(one).items()}
-    return Batch(**wide)
+    tensors = {k: v for k, v in vars(one).items() if isinstance(v, torch.Tensor)}
+    wide = {k: v.expand(-1, size, *v.shape[2:]).contiguous() for k, v in tensors.items()}
+    return replace(one, **wide, number=np.repeat(one.number, size, axis=1), held=size)
+
+
+def of_seeds(batch, rows):
+    """The part of a minibatch that belongs to these seeds."""
+    parts = {k: v[rows] for k, v in vars(batch).items() if k != "held"}
+    return replace(batch, **parts)
 
 
 def set_rows(algo, group, **values):

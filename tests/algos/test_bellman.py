@@ -1,5 +1,6 @@
 """Targets and choices by hand."""
 
+import numpy as np
 import torch
 
 from vdqn_runner.algos.base import Batch
@@ -13,12 +14,20 @@ def test_targets_by_hand():
         reward=torch.tensor([[1.0, 2.0, 0.0], [-1.0, 0.5, 0.0]]),
         discount=torch.tensor([[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]),
         next_obs=torch.zeros(2, 3, 1),
+        weight=torch.ones(2, 3),
+        number=np.zeros((2, 3), np.int64),
+        held=3,
     )
     q_next = torch.tensor(
         [[[4.0, 2.0], [100.0, 9.0], [-3.0, -1.0]], [[50.0, 1.0], [0.0, 8.0], [-2.0, -4.0]]]
     )
     expected = torch.tensor([[3.0, 2.0, -0.5], [-1.0, 4.5, -1.0]])
     assert torch.equal(bellman_target(batch, q_next), expected)
+    choosing = torch.tensor(
+        [[[0.0, 2.0], [1.0, 0.0], [5.0, 6.0]], [[7.0, 9.0], [1.0, 0.0], [0.0, 4.0]]]
+    )
+    expected = torch.tensor([[2.0, 2.0, -0.5], [-1.0, 0.5, -2.0]])
+    assert torch.equal(bellman_target(batch, q_next, choosing), expected)
 
 
 def test_values_of_actions():

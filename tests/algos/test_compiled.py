@@ -1,14 +1,16 @@
 """The compiled update against autograd and torch's Adam, for every form that a config can ask for.
 
-Both draw from equal streams, so that they see the same noise.
+Both draw from equal streams, so that they see the same noise. Autograd goes through the networks
+in torch, or through their compiled values and gradients.
 """
 
 import numpy as np
 import pytest
 import torch
-from agents import agent, clock, minibatch, normal, set_rows
+from agents import agent, clock, minibatch, normal, of_seeds, set_rows
 
 from vdqn_runner import kernels
+from vdqn_runner.algos.base import select
 from vdqn_runner.layout import Layout
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="no compiled kernels here")
@@ -48,7 +50,7 @@ def taken(algo, sizes, steps, states, size=13):
     figures = []
     for step in range(steps):
         batch = minibatch(3, size, sizes, seed=step, states=states)
-        reported = algo.update(batch, clock(3, step), LR)
+        reported = algo.update(batch, clock(3, step), LR).figures
         figures.append({name: np.array(values) for name, values in reported.items()})
         figures[-1]["norm"] = algo.learner.gradient_norms.copy()
     learner = algo.learner
@@ -57,14 +59,28 @@ def taken(algo, sizes, steps, states, size=13):
     return figures, rows
 
 
+@pytest.fixture(params=["torch", "compiled"])
+def by_autograd(request, monkeypatch):
+    """Take steps with an agent of this form by autograd."""
+
+    def taken_by_autograd(form, *arguments):
+        reference = grown(form, arguments[0])
+        reference._compiled = None
+        with monkeypatch.context() as patch:
+            if request.param == "torch":
+                patch.setattr(kernels, "available", lambda: False)
+            return taken(reference, *arguments)
+
+    return taken_by_autograd
+
+
 @pytest.mark.parametrize("states", [False, True])
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("form", FORMS)
-def test_a_step_is_autograds(form, sizes, states):
-    compiled, reference = grown(form, sizes), grown(form, sizes)
-    reference._compiled = None
+def test_a_step_is_autograds(by_autograd, form, sizes, states):
+    compiled = grown(form, sizes)
     (figures,), rows = taken(compiled, sizes, 1, states)
-    (expected,), expected_rows = taken(reference, sizes, 1, states)
+    (expected,), expected_rows = by_autograd(form, sizes, 1, states)
     assert compiled._compiled is not None
     assert set(figures) == {*compiled.reported, "norm"}
     for name, values in expected.items():
@@ -79,12 +95,10 @@ def test_a_step_is_autograds(form, sizes, states):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_several_steps_are_autograds(form):
+def test_several_steps_are_autograds(by_autograd, form):
     sizes = [3, 20, 10, 2]
-    compiled, reference = grown(form, sizes), grown(form, sizes)
-    reference._compiled = None
-    figures, rows = taken(compiled, sizes, 5, False)
-    expected, expected_rows = taken(reference, sizes, 5, False)
+    figures, rows = taken(grown(form, sizes), sizes, 5, False)
+    expected, expected_rows = by_autograd(form, sizes, 5, False)
     for one, two in zip(figures, expected, strict=True):
         for name in two:
             np.testing.assert_allclose(one[name], two[name], rtol=1e-3, atol=1e-3, err_msg=name)
@@ -126,9 +140,9 @@ def test_a_seeds_bits_do_not_depend_on_the_seeds_beside_it(form, states):
         algo = agent(name, seeds, sizes, **own)
         for step in range(4):
             whole = minibatch(5, 64, sizes, seed=step, states=states)
-            batch = type(whole)(**{k: v[list(seeds)] for k, v in vars(whole).items()})
-            figures = algo.update(batch, clock(len(seeds), step), np.full(len(seeds), 1e-3))
-            figures = {k: np.array(v) for k, v in figures.items()}
+            batch = of_seeds(whole, list(seeds))
+            updated = algo.update(batch, clock(len(seeds), step), np.full(len(seeds), 1e-3))
+            figures = {k: np.array(v) for k, v in updated.figures.items()}
         return figures, {k: v.detach() for k, v in algo.learner.online.items()}
 
     whole_figures, whole_rows = steps((0, 1, 2, 3, 4))
@@ -146,9 +160,9 @@ def test_selected_seeds_go_on():
         algo, other = grown(form, sizes), grown(form, sizes)
         taken(algo, sizes, 2, False)
         taken(other, sizes, 2, False)
-        algo.select(np.array([2, 0]))
+        select(algo, np.array([2, 0]))
         batch = minibatch(3, 13, sizes, seed=7)
-        fewer = type(batch)(**{k: v[[2, 0]] for k, v in vars(batch).items()})
+        fewer = of_seeds(batch, [2, 0])
         other.update(batch, clock(3, 2), LR)
         algo.update(fewer, clock(2, 2), LR[[2, 0]])
         for name, rows in other.learner.online.items():

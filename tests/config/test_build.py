@@ -99,7 +99,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (request(algo__replay__capacity=0), "algo.replay.capacity=0", "from 1 to 10^9"),
     (request(algo__replay__capacity=63), "algo.batch_size=64", "replay.capacity, which is 63"),
     (request(algo__replay__capacity=499), "algo.learning_starts=500", "which is 499"),
-    (request(algo__replay__size=5), "algo.replay.size=5", "takes capacity"),
+    (request(algo__replay__size=5), "algo.replay.size=5", "takes alpha, beta, capacity, floor"),
     (request(algo__network=3), "algo.network=3", "group of settings"),
     (request(algo__network__hidden=[]), "algo.network.hidden=[]", "a list"),
     (request(algo__network__hidden=[64, 0]), "algo.network.hidden=[64, 0]", "a list"),

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from mappings import CARTPOLE, request
@@ -112,3 +114,29 @@ def test_the_mapping_builds_the_same_run_again(
     again = build(mapping)
     assert (again.env, again.algo, again.episodes) == (config.env, config.algo, config.episodes)
     assert identity(again) == identity(config)
+
+
+def test_runs_that_are_kept_go_by_the_names_that_they_had() -> None:
+    """Whatever settings came later: a run of before is found, and resumed, by its fingerprint."""
+    kept = sorted((Path(__file__).parents[2] / "results" / "runs").rglob("config.yaml"))
+    assert len(kept) > 50
+    for file in kept:
+        config = build({"env": {}, **yaml.safe_load(file.read_text(encoding="utf-8"))})
+        assert identity(config) == file.parent.name, file
+
+
+LATER = [
+    {"algo__double": True},
+    {"algo__network__dueling": True},
+    {"algo__replay__alpha": 0.6},
+    {"algo__replay": {"alpha": 0.6, "beta": 0.5}},
+    {"algo__replay": {"alpha": 0.6, "floor": 1e-5}},
+]
+
+
+@pytest.mark.parametrize("change", LATER, ids=str)
+def test_later_settings_matter_where_they_are_used(change: dict[str, Any]) -> None:
+    config = build(request(**change))
+    names = {identity(config), identity(build(request())), identity(build(request(**LATER[2])))}
+    assert len(names) == (2 if change == LATER[2] else 3)
+    assert build({"episodes": 1, **identity_mapping(config)}).algo == config.algo

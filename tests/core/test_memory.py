@@ -18,7 +18,7 @@ from vdqn_runner.errors import ConfigError
 from vdqn_runner.free_memory import free_memory
 from vdqn_runner.layout import Layout
 from vdqn_runner.memory import needed, replay_bytes, row_length, space_length
-from vdqn_runner.replay import UniformReplay
+from vdqn_runner.replay import make_replay
 
 SIZES = [[3, 1, 1, 2], [10, 100, 100, 2], [4, 33, 7, 65, 3], [200, 17, 2]]
 
@@ -61,13 +61,16 @@ def test_rows_and_working_space_are_as_long_as_those_allocated(sizes):
     "env", [{"kind": "chain", "n": 12}, {"kind": "gym", "id": "CartPole-v1"}], ids=["chain", "gym"]
 )
 @pytest.mark.parametrize("capacity", [100, 10**6])
-def test_a_full_replay_is_as_large_as_the_arrays_of_one(env, capacity):
-    settings = {"replay": {"capacity": capacity}, "learning_starts": 1}
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_a_full_replay_is_as_large_as_the_arrays_of_one(env, capacity, alpha):
+    settings = {"replay": {"capacity": capacity, "alpha": alpha}, "learning_starts": 1}
     config = request(env=env, settings=settings, episodes=30)
     spec = make_envs(config.env, [0]).spec
-    replay = UniformReplay(1, spec, capacity, 30)
+    memory = make_replay(1, spec, config.algo.replay, 30)
+    tree = memory._trees._nodes.nbytes if alpha else 0
+    replay = memory._memory if alpha else memory
     arrays = (replay._obs, replay._action, replay._reward, replay._terminal, replay._slot)
-    assert replay_bytes(config, spec) == sum(array.nbytes for array in arrays)
+    assert replay_bytes(config, spec) == sum(array.nbytes for array in arrays) + tree
 
 
 PEAK = """
@@ -102,6 +105,22 @@ WIDE = {"kind": "gym", "id": "wide_env:Wide-v0"}
 GROWTH = {
     "network": (request(hidden=[100]), request(hidden=[1200, 1200])),
     "network-dqn": (request("dqn", hidden=[100]), request("dqn", hidden=[1500, 1500])),
+    "network-vdqn-double": (
+        request(hidden=[100], settings={"double": True}, n_seeds=3),
+        request(hidden=[1200, 1200], settings={"double": True}, n_seeds=3),
+    ),
+    "network-dqn-double": (
+        request("dqn", hidden=[100], settings={"double": True}, n_seeds=3),
+        request("dqn", hidden=[1500, 1500], settings={"double": True}, n_seeds=3),
+    ),
+    "network-noisynet-double": (
+        request("noisynet", hidden=[100], settings={"double": True}, n_seeds=3),
+        request("noisynet", hidden=[1200, 1200], settings={"double": True}, n_seeds=3),
+    ),
+    "network-bootstrapped": (
+        request("bootstrapped", hidden=[100], n_seeds=3),
+        request("bootstrapped", hidden=[1500, 1500], n_seeds=3),
+    ),
     "network-noisynet": (request("noisynet", [100]), request("noisynet", [1200, 1200])),
     "seeds": (request(hidden=[800, 800]), request(hidden=[800, 800], n_seeds=8)),
     "evaluation": (

@@ -121,8 +121,7 @@ def test_streams_go_on_from_a_kept_state(position):
     for _ in range(position):
         streams.draw(100)
     again = NormalStreams.of([0, 0], Purpose.TARGET_NOISE)
-    for row in (0, 1):
-        again.load(row, streams.state(row))
+    again.load([streams.state(row) for row in (0, 1)])
     assert torch.equal(again.draw(300), streams.draw(300))
 
 

@@ -112,6 +112,11 @@ def test_every_page_is_reached_from_the_first(site, pages):
     assert reached == set(pages)
 
 
+def test_no_mark_of_an_included_file_is_left(pages):
+    for page, content in pages.items():
+        assert "--8" not in content.text, page
+
+
 def test_formulas_are_mathml(site):
     text = (site / "maths.html").read_text(encoding="utf-8")
     assert text.count("<math") > 50

@@ -16,6 +16,11 @@ ALGOS = ["vdqn", "dqn", "noisynet"]
 
 DECAY = {"kind": "exponential", "start": 0.02, "end": 0.001, "duration": 20, "unit": "episodes"}
 STEPS = {"kind": "linear", "start": 1.0, "end": 0.05, "duration": 150}
+OPTIONS = {
+    "double": True,
+    "network": {"hidden": [18, 11], "dueling": True},
+    "replay": {"alpha": 0.6, "capacity": 70},
+}
 VARIANTS = {
     "vdqn, theta for an episode": ("vdqn", {"resample": "episode"}),
     "vdqn, theta for a minibatch": ("vdqn", {"theta_samples": "per_batch"}),
@@ -37,6 +42,11 @@ VARIANTS = {
         "noisynet",
         {"noise": "factorised", "resample": "episode"},
     ),
+    "dqn, all options": ("dqn", OPTIONS),
+    "vdqn, all options": ("vdqn", OPTIONS),
+    "noisynet, all options": ("noisynet", OPTIONS),
+    "bootstrapped": ("bootstrapped", {"heads": 3}),
+    "bootstrapped, all options": ("bootstrapped", OPTIONS | {"heads": 3, "prior_scale": 2.0}),
 }
 
 

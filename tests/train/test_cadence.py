@@ -97,9 +97,9 @@ def test_sums_are_means_over_the_updates_since_the_last_row(tmp_path):
     update = batch.algo.update
 
     def noting(*arguments):
-        reported = update(*arguments)
-        losses.append(reported["loss"].copy())
-        return reported
+        updated = update(*arguments)
+        losses.append(updated.figures["loss"].copy())
+        return updated
 
     batch.algo.update = noting
     assert np.isnan(batch.update_figures(0)["loss"])

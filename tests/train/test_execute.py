@@ -223,7 +223,9 @@ def test_time_limits_are_ends_unless_bootstrapping_is_asked_for(tmp_path):
                 batch.episodes[row] += 1
                 batch.starting[row] = True
         uniform = (np.arange(20) + 0.5) / 20
-        terminal = batch.replay.sample(np.stack([uniform, uniform])).terminal
+        terminal = batch.replay.sample(
+            np.stack([uniform, uniform]), batch.step, batch.episodes
+        ).terminal
         assert terminal.sum(axis=1).tolist() == ([0, 0] if bootstrap else [4, 4])
 
 
@@ -236,7 +238,7 @@ def test_final_observations_never_come_from_the_next_episode(tmp_path):
             batch.episodes[row] += 1
             batch.starting[row] = True
     uniform = (np.arange(150) + 0.5) / 150
-    drawn = batch.replay.sample(np.tile(uniform, (3, 1)))
+    drawn = batch.replay.sample(np.tile(uniform, (3, 1)), batch.step, batch.episodes)
     assert drawn.terminal.sum() > 10
     # x' = x + 0.02 v and angle' = angle + 0.02 omega, exactly (Euler's method).
     for position, speed in ((0, 1), (2, 3)):

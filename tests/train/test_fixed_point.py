@@ -92,6 +92,9 @@ def test_all_transitions_give_the_chains_exact_values(name):
         reward=spread([reward for reward, _ in outcomes]),
         discount=spread(np.full(len(PAIRS), gamma)),
         next_obs=spread([after for _, after in outcomes], torch.int32),
+        weight=spread(np.ones(len(PAIRS))),
+        number=np.tile(np.arange(len(PAIRS)), (len(seeds), 1)),
+        held=len(PAIRS),
     )
     rate = 3e-3
     for update in range(1, 2801):
@@ -117,7 +120,7 @@ def empirical(batch, row, gamma):
     """(rewards, follows, discounts) [N, 2] of the transitions that a seed's replay holds."""
     held = len(batch.replay)
     uniform = np.tile((np.arange(held) + 0.5) / held, (len(batch.seeds), 1))
-    drawn = batch.replay.sample(uniform)
+    drawn = batch.replay.sample(uniform, batch.step, batch.episodes)
     rewards, discounts = np.zeros((N, 2)), np.zeros((N, 2))
     follows = np.zeros((N, 2), np.int64)
     for state, action in PAIRS:

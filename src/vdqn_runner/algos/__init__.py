@@ -3,11 +3,17 @@
 from typing import Any
 
 from vdqn_runner.algos.base import Algorithm, Context
+from vdqn_runner.algos.bootstrapped import Bootstrapped
 from vdqn_runner.algos.dqn import DQN
 from vdqn_runner.algos.noisynet import NoisyNet
 from vdqn_runner.algos.vdqn import VDQN
 
-ALGORITHMS: dict[str, Any] = {"vdqn": VDQN, "dqn": DQN, "noisynet": NoisyNet}
+ALGORITHMS: dict[str, Any] = {
+    "vdqn": VDQN,
+    "dqn": DQN,
+    "noisynet": NoisyNet,
+    "bootstrapped": Bootstrapped,
+}
 
 
 def make_algorithm(config: Any, context: Context) -> Algorithm:

@@ -40,6 +40,9 @@ class Batch:
         reward: ``[S, B]``, scaled by ``algo.reward_scale``.
         discount: ``[S, B]``, gamma, or 0 where nothing follows the transition.
         next_obs: Like ``obs``.
+        weight: ``[S, B]``, what each transition counts in the loss; 1 under uniform replay.
+        number: ``[S, B]`` int64: the how-manieth transition of its seed each one is, from 0.
+        held: How many transitions the replay memory of each seed holds.
     """
 
     obs: Tensor
@@ -47,6 +50,9 @@ class Batch:
     reward: Tensor
     discount: Tensor
     next_obs: Tensor
+    weight: Tensor
+    number: np.ndarray
+    held: int
 
 
 @dataclass(frozen=True)
@@ -64,16 +70,47 @@ class Loss:
     Attributes:
         total: ``[S]``, differentiable with respect to the learner's online rows.
         reported: By log column, ``[S]`` values to be averaged over the updates of a log row.
+        errors: ``[S, B]``, Q - d of each transition, by which replay may be prioritised.
     """
 
     total: Tensor
     reported: Mapping[str, Tensor]
+    errors: Tensor
+
+
+@dataclass(frozen=True)
+class Updated:
+    """What an update has done.
+
+    Attributes:
+        figures: What is reported, ``[S]`` each.
+        errors: Q - d before it, ``[S, B]``; None where the replay is uniform and does not ask.
+    """
+
+    figures: Mapping[str, np.ndarray]
+    errors: np.ndarray | None = None
+
+
+class Kept(Protocol):
+    """Something of each of S seeds that is to be kept for a resume: a stream, say."""
+
+    def select(self, rows: np.ndarray) -> None:
+        """Keep only these seeds, in this order."""
+
+    def state(self, row: int) -> Any:
+        """Return what is to be kept of one seed."""
+
+    def load(self, states: Sequence[Any]) -> None:
+        """Go on from the kept states of all seeds."""
 
 
 class Algorithm(Protocol):
     """How an algorithm acts, what its loss is, and which state it keeps beside the learner's."""
 
     learner: Learner
+    kept: Mapping[str, Kept]
+    """By name, all that ``act``, ``loss`` and ``update`` change beside the learner."""
+
     reported: tuple[str, ...]
     """Names of what ``Loss.reported`` holds, in the order of the log's columns."""
 
@@ -86,8 +123,8 @@ class Algorithm(Protocol):
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """Return the loss of a minibatch under fresh noise."""
 
-    def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Mapping[str, np.ndarray]:
-        """Take a gradient step down that loss at rates ``lr`` [S]; return what is reported, [S].
+    def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Updated:
+        """Take a gradient step down that loss at rates ``lr`` [S].
 
         ``descend`` does it for any loss; a compiled form may do the same faster.
         """
@@ -112,21 +149,37 @@ class Algorithm(Protocol):
     def snapshot(self, row: int) -> dict[str, float]:
         """Return figures that describe a seed's parameters now, by log column."""
 
-    def select(self, rows: np.ndarray) -> None:
-        """Keep only these seeds, in this order (the learner's rows included)."""
+    def bind(self) -> None:
+        """Make anew what follows from the learner's rows and from ``kept``.
 
-    def state(self, row: int) -> dict[str, Any]:
-        """Return what is to be kept of one seed, the learner's state left out."""
-
-    def load(self, states: list[Mapping[str, Any]]) -> None:
-        """Go on from the kept states of all seeds (after the learner has loaded its own)."""
+        Asked for when seeds leave, which makes other tensors of them, and after a resume.
+        """
 
 
-def descend(
-    algo: Algorithm, batch: Batch, clock: Clock, lr: np.ndarray
-) -> Mapping[str, np.ndarray]:
-    """Take a gradient step of ``algo`` by autograd; return what its loss reports, [S] each."""
+def descend(algo: Algorithm, batch: Batch, clock: Clock, lr: np.ndarray) -> Updated:
+    """Take a gradient step of ``algo`` by autograd."""
     loss = algo.loss(batch, clock)
     algo.learner.descend(loss.total, lr)
     algo.online_changed()
-    return {name: values.numpy(force=True) for name, values in loss.reported.items()}
+    figures = {name: values.numpy(force=True) for name, values in loss.reported.items()}
+    return Updated(figures, loss.errors.numpy(force=True))
+
+
+def select(algo: Algorithm, rows: np.ndarray) -> None:
+    """Keep only these seeds, in this order."""
+    algo.learner.select(rows)
+    for kept in algo.kept.values():
+        kept.select(rows)
+    algo.bind()
+
+
+def state(algo: Algorithm, row: int) -> dict[str, Any]:
+    """Return what is to be kept of one seed, the learner's state left out."""
+    return {name: kept.state(row) for name, kept in algo.kept.items()}
+
+
+def load(algo: Algorithm, states: Sequence[Mapping[str, Any]]) -> None:
+    """Go on from the kept states of all seeds, after the learner has loaded its own."""
+    for name, kept in algo.kept.items():
+        kept.load([state[name] for state in states])
+    algo.bind()

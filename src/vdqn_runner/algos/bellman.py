@@ -7,12 +7,18 @@ from torch import Tensor
 from vdqn_runner.algos.base import Batch
 
 
-def bellman_target(batch: Batch, q_next: Tensor) -> Tensor:
+def bellman_target(batch: Batch, q_next: Tensor, choosing: Tensor | None = None) -> Tensor:
     """Return ``d`` [S, B]: d_j = r_j + gamma (1 - terminal_j) max_a Q^-(s'_j, a).
 
-    ``q_next`` [S, B, A] are the target network's values at the next observations.
+    Args:
+        batch: The minibatch.
+        q_next: ``[S, B, A]``, the target network's values Q^- at the next observations.
+        choosing: ``[S, B, A]``, the values whose best action is looked up in ``q_next`` (van
+            Hasselt, Guez and Silver 2016, eq. 4); None for ``q_next`` itself.
     """
-    return batch.reward + batch.discount * q_next.amax(dim=2)
+    if choosing is None:
+        return batch.reward + batch.discount * q_next.amax(dim=2)
+    return batch.reward + batch.discount * q_of_action(q_next, choosing.argmax(dim=2))
 
 
 def q_of_action(q: Tensor, action: Tensor) -> Tensor:

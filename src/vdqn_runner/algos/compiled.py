@@ -11,6 +11,7 @@ from torch import Tensor
 
 from vdqn_runner import kernels
 from vdqn_runner.algos.base import Batch
+from vdqn_runner.config import AlgoConfig
 from vdqn_runner.layout import Layout
 from vdqn_runner.learner import Learner
 from vdqn_runner.normals import NormalStreams
@@ -87,6 +88,15 @@ class Sums:
     squares: np.ndarray
     losses: np.ndarray
     values: np.ndarray
+
+
+def is_known(config: AlgoConfig, layout: Layout, learner: Learner) -> bool:
+    """Whether there is a compiled form of an algorithm's update on these rows.
+
+    It knows one head of plain Q-values, targets by the target network alone, and uniform replay.
+    """
+    rows = next(iter(learner.online.values()))
+    return config.plain and layout.heads == 1 and kernels.serve(rows)
 
 
 class CompiledUpdate:

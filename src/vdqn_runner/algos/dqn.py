@@ -4,16 +4,14 @@ Shapes: S seeds, B minibatch, A actions, P parameters of a seed's row.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from vdqn_runner import kernels
-from vdqn_runner.algos.base import Batch, Clock, Context, Loss, QFunction, descend
+from vdqn_runner.algos.base import Batch, Clock, Context, Kept, Loss, QFunction, Updated, descend
 from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
-from vdqn_runner.algos.compiled import CompiledUpdate, ErrorLoss, Form
+from vdqn_runner.algos.compiled import CompiledUpdate, ErrorLoss, Form, is_known
 from vdqn_runner.config import DQNConfig
 from vdqn_runner.learner import Learner
 from vdqn_runner.nets import mlp, mlp_values, uniform_rows
@@ -34,50 +32,58 @@ class DQN:
         )
         self.learner = Learner({"theta": theta}, config.optimizer, context.device)
         self._acting = UniformBlocks(context.seeds, Purpose.ACTING, width=2)
-        self._bind()
+        self.kept: Mapping[str, Kept] = {"acting": self._acting}
+        self.bind()
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """With probability epsilon any action, else a_t = argmax_a Q_theta(s_t, a)."""
         q = mlp_values(self.learner.online["theta"], self._layout, obs)
         chance, pick = self._acting.draw().T
         explore = chance < value_at(self._config.epsilon, clock.step, clock.episodes)
-        anything = (pick * self._layout.sizes[-1]).astype(np.int64)
+        anything = (pick * self._layout.n_actions).astype(np.int64)
         return np.where(explore, anything, greedy(q))
 
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """Paper eq. (3): the mean over the minibatch of (Q_theta(s_j, a_j) - d_j)^2, or Huber."""
-        q_next = mlp_values(self.learner.target["theta"], self._layout, batch.next_obs)
-        d = bellman_target(batch, q_next)
-        q = q_of_action(mlp(self.learner.online["theta"], self._layout, batch.obs), batch.action)
-        bellman = (q - d).square().mean(dim=1)
+        online, layout = self.learner.online["theta"], self._layout
+        q_next = mlp_values(self.learner.target["theta"], layout, batch.next_obs)
+        choosing = mlp_values(online, layout, batch.next_obs) if self._config.double else None
+        d = bellman_target(batch, q_next, choosing)
+        q = q_of_action(mlp(online, layout, batch.obs), batch.action)
+        errors = (q - d).detach()
         if self._config.loss == "mse":
-            total = bellman
+            losses = (q - d).square()
         else:
-            total = torch.nn.functional.huber_loss(q, d, reduction="none").mean(dim=1)
+            losses = torch.nn.functional.huber_loss(q, d, reduction="none")
+        total = (batch.weight * losses).mean(dim=1)
         reported = {
             "loss": total.detach(),
-            "bellman_error": bellman.detach(),
+            "bellman_error": errors.square().mean(dim=1),
             "q_mean": q.detach().mean(dim=1),
         }
-        return Loss(total, reported)
+        return Loss(total, reported, errors)
 
-    def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Mapping[str, np.ndarray]:
+    def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Updated:
         """Take a gradient step down ``loss``, compiled where that is possible."""
         if self._compiled is None:
             return descend(self, batch, clock, lr)
         size = batch.action.shape[1]
         sums = self._compiled(batch, lr, weight=np.full(len(lr), 1.0 / size))
-        return {
-            "loss": sums.losses / size,
-            "bellman_error": sums.squares / size,
-            "q_mean": sums.values / size,
-        }
+        return Updated(
+            {
+                "loss": sums.losses / size,
+                "bellman_error": sums.squares / size,
+                "q_mean": sums.values / size,
+            }
+        )
 
-    def _bind(self) -> None:
+    def bind(self) -> None:
+        """Make the compiled update of these rows."""
         loss = ErrorLoss.HUBER if self._config.loss == "huber" else ErrorLoss.SQUARED
-        serve = kernels.serve(self.learner.online["theta"])
-        form = Form(loss=loss)
-        self._compiled = CompiledUpdate(self._layout, self.learner, form) if serve else None
+        serve = is_known(self._config, self._layout, self.learner)
+        self._compiled = (
+            CompiledUpdate(self._layout, self.learner, Form(loss=loss)) if serve else None
+        )
 
     def q_functions(self, row: int, noise: NormalStreams) -> Mapping[str, QFunction]:
         """The network."""
@@ -100,17 +106,3 @@ class DQN:
     def snapshot(self, row: int) -> dict[str, float]:
         """Nothing beyond what every algorithm logs."""
         return {}
-
-    def select(self, rows: np.ndarray) -> None:
-        """Keep only these seeds."""
-        self.learner.select(rows)
-        self._acting.select(rows)
-        self._bind()
-
-    def state(self, row: int) -> dict[str, Any]:
-        """Return the state of the acting stream."""
-        return {"acting": self._acting.state(row)}
-
-    def load(self, states: list[Mapping[str, Any]]) -> None:
-        """Go on from kept states."""
-        self._acting.load([state["acting"] for state in states])

@@ -3,14 +3,14 @@
 ``eps`` rows are ``[S, P]`` like parameter rows, and a sampled network is mu + sigma * eps.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from vdqn_runner.algos.base import Clock, Context, QFunction
+from vdqn_runner.algos.base import Clock, Context, Kept, QFunction
 from vdqn_runner.layout import Layout
 from vdqn_runner.nets import Gaussian, mlp_values
 from vdqn_runner.normals import NormalBlocks, NormalStreams
@@ -95,7 +95,7 @@ class Factorised:
         return self.q_of_step(gaussian, obs.transpose(0, 1).contiguous(), draws).transpose(0, 1)
 
 
-class ActingNoise(Protocol):
+class ActingNoise(Kept, Protocol):
     """Which sample of the weights acting uses."""
 
     def begin_episodes(self, rows: np.ndarray, clock: Clock, gaussian: Gaussian) -> None:
@@ -103,15 +103,6 @@ class ActingNoise(Protocol):
 
     def q(self, gaussian: Gaussian, obs: Tensor) -> Tensor:
         """Return Q-values ``[S, 1, A]`` of sampled networks at ``obs`` [S, 1, obs]."""
-
-    def select(self, rows: np.ndarray) -> None:
-        """Keep only these seeds, in this order."""
-
-    def state(self, row: int) -> dict[str, Any]:
-        """Return what is to be kept of one seed."""
-
-    def load(self, states: list[Mapping[str, Any]]) -> None:
-        """Go on from the kept states of all seeds."""
 
 
 class ThetaEachStep:
@@ -136,7 +127,7 @@ class ThetaEachStep:
     def state(self, row: int) -> dict[str, Any]:  # noqa: D102
         return self._blocks.state(row)
 
-    def load(self, states: list[Mapping[str, Any]]) -> None:  # noqa: D102
+    def load(self, states: Sequence[Mapping[str, Any]]) -> None:  # noqa: D102
         self._blocks.load(states)
 
 
@@ -174,17 +165,27 @@ class ThetaEachEpisode:
     def state(self, row: int) -> dict[str, Any]:  # noqa: D102
         return {"theta": self._theta[row].cpu().clone()}
 
-    def load(self, states: list[Mapping[str, Any]]) -> None:  # noqa: D102
+    def load(self, states: Sequence[Mapping[str, Any]]) -> None:  # noqa: D102
         for row, state in enumerate(states):
             self._theta[row].copy_(state["theta"])
 
 
 class Noise:
-    """The noise of acting, of updates and of targets: three streams a seed."""
+    """The noise of acting, of updates and of targets: streams of each seed.
+
+    Attributes:
+        kept: All of them by name, to be kept for a resume.
+    """
 
     def __init__(
-        self, context: Context, shape: NoiseShape, resample: Literal["step", "episode"]
+        self,
+        context: Context,
+        shape: NoiseShape,
+        resample: Literal["step", "episode"],
+        *,
+        double: bool,
     ) -> None:
+        """``double``: whether the actions of targets are chosen by a sample of their own."""
         self.acting: ActingNoise = (
             ThetaEachStep(context, shape)
             if resample == "step"
@@ -192,26 +193,17 @@ class Noise:
         )
         self.update = NormalStreams.of(context.seeds, Purpose.UPDATE_NOISE, device=context.device)
         self.target = NormalStreams.of(context.seeds, Purpose.TARGET_NOISE, device=context.device)
-
-    def select(self, rows: np.ndarray) -> None:
-        """Keep only these seeds, in this order."""
-        for stream in (self.acting, self.update, self.target):
-            stream.select(rows)
-
-    def state(self, row: int) -> dict[str, Any]:
-        """Return what is to be kept of one seed."""
-        return {
-            "acting": self.acting.state(row),
-            "update": self.update.state(row),
-            "target": self.target.state(row),
+        self.kept: dict[str, Kept] = {
+            "acting": self.acting,
+            "update": self.update,
+            "target": self.target,
         }
-
-    def load(self, states: list[Mapping[str, Any]]) -> None:
-        """Go on from the kept states of all seeds."""
-        self.acting.load([state["acting"] for state in states])
-        for row, state in enumerate(states):
-            self.update.load(row, state["update"])
-            self.target.load(row, state["target"])
+        self.choosing: NormalStreams | None = None
+        if double:
+            self.choosing = NormalStreams.of(
+                context.seeds, Purpose.CHOOSING_NOISE, device=context.device
+            )
+            self.kept["choosing"] = self.choosing
 
 
 def gaussian_q_functions(

@@ -4,16 +4,22 @@ Shapes: S seeds, B minibatch, A actions, P parameters of a seed's row.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from vdqn_runner import kernels
-from vdqn_runner.algos.base import Batch, Clock, Context, Loss, QFunction, descend
+from vdqn_runner.algos.base import Batch, Clock, Context, Kept, Loss, QFunction, Updated, descend
 from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
-from vdqn_runner.algos.compiled import CompiledUpdate, Form, NoiseKind, Sample, Second, Spread
+from vdqn_runner.algos.compiled import (
+    CompiledUpdate,
+    Form,
+    NoiseKind,
+    Sample,
+    Second,
+    Spread,
+    is_known,
+)
 from vdqn_runner.algos.noise import Factorised, Independent, Noise, NoiseShape, gaussian_q_functions
 from vdqn_runner.algos.sigma_figures import sigma_figures
 from vdqn_runner.config import NoisyNetConfig
@@ -42,8 +48,9 @@ class NoisyNet:
             sigma = rows_by_fan_in(layout, len(seeds), lambda n_in: config.sigma_init / n_in**0.5)
             self._shape = Factorised()
         self.learner = Learner({"mu": mu, "sigma": sigma}, config.optimizer, context.device)
-        self._noise = Noise(context, self._shape, config.resample)
-        self._bind()
+        self._noise = Noise(context, self._shape, config.resample, double=config.double)
+        self.kept: Mapping[str, Kept] = self._noise.kept
+        self.bind()
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """a_t = argmax_a Q_theta(s_t, a) for a freshly drawn theta."""
@@ -54,12 +61,19 @@ class NoisyNet:
         target, online = self.learner.target, self.learner.online
         with torch.no_grad():
             q_next = self._sampled_q(target, batch.next_obs, self._noise.target)
-            d = bellman_target(batch, q_next)
+            choosing = None
+            if self._noise.choosing is not None:
+                choosing = self._sampled_q(online, batch.next_obs, self._noise.choosing)
+            d = bellman_target(batch, q_next, choosing)
         q = q_of_action(self._sampled_q(online, batch.obs, self._noise.update), batch.action)
-        total = (q - d).square().mean(dim=1)
-        error = total.detach()
-        reported = {"loss": error, "bellman_error": error, "q_mean": q.detach().mean(dim=1)}
-        return Loss(total, reported)
+        errors = (q - d).detach()
+        total = (batch.weight * (q - d).square()).mean(dim=1)
+        reported = {
+            "loss": total.detach(),
+            "bellman_error": errors.square().mean(dim=1),
+            "q_mean": q.detach().mean(dim=1),
+        }
+        return Loss(total, reported, errors)
 
     def _sampled_q(self, rows: Mapping[str, Tensor], obs: Tensor, noise: NormalStreams) -> Tensor:
         """Q-values [S, B, A] under fresh noise: one draw for the minibatch, or one a tuple."""
@@ -71,14 +85,14 @@ class NoisyNet:
         eps_rows = self._shape.rows(layout, noise.draw(self._shape.count(layout)))
         return mlp(mu + sigma * eps_rows, layout, obs)
 
-    def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Mapping[str, np.ndarray]:
+    def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Updated:
         """Take a gradient step down ``loss``, compiled where that is possible."""
         if self._compiled is None:
             return descend(self, batch, clock, lr)
         size = batch.action.shape[1]
         sums = self._compiled(batch, lr, weight=np.full(len(lr), 1.0 / size))
         error = sums.squares / size
-        return {"loss": error, "bellman_error": error, "q_mean": sums.values / size}
+        return Updated({"loss": error, "bellman_error": error, "q_mean": sums.values / size})
 
     def q_functions(self, row: int, noise: NormalStreams) -> Mapping[str, QFunction]:
         """The mean network, and a fresh theta at every call, whatever ``resample`` is."""
@@ -96,13 +110,14 @@ class NoisyNet:
         """Recompute the target's variances."""
         torch.square(self.learner.target["sigma"], out=self._target_variance)
 
-    def _bind(self) -> None:
+    def bind(self) -> None:
         """Keep what follows from the learner's rows, which are other tensors when seeds leave."""
         online, target = self.learner.online, self.learner.target
         sigma = online["sigma"].detach()
         self._gaussian = Gaussian(self._layout, online["mu"], sigma.square(), sigma)
         self._target_variance = target["sigma"].square()
-        self._compiled = self._make_compiled() if kernels.serve(sigma) else None
+        known = is_known(self._config, self._layout, self.learner)
+        self._compiled = self._make_compiled() if known else None
 
     def _make_compiled(self) -> CompiledUpdate:
         per_tuple = self._config.theta_samples == "per_tuple"
@@ -128,19 +143,3 @@ class NoisyNet:
     def snapshot(self, row: int) -> dict[str, float]:
         """Return quantiles of |sigma|, by layer."""
         return sigma_figures(self._layout, self.learner.online["sigma"][row])
-
-    def select(self, rows: np.ndarray) -> None:
-        """Keep only these seeds."""
-        self.learner.select(rows)
-        self._noise.select(rows)
-        self._bind()
-
-    def state(self, row: int) -> dict[str, Any]:
-        """Return the states of the noise streams."""
-        return self._noise.state(row)
-
-    def load(self, states: list[Mapping[str, Any]]) -> None:
-        """Go on from kept states."""
-        self._noise.load(states)
-        self.online_changed()
-        self.target_changed()

@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vdqn_runner import kernels
-from vdqn_runner.algos.base import Batch, Clock, Context, Loss, QFunction, descend
+from vdqn_runner.algos.base import Batch, Clock, Context, Kept, Loss, QFunction, Updated, descend
 from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
-from vdqn_runner.algos.compiled import CompiledUpdate, Form, Sample, Second, Spread
+from vdqn_runner.algos.compiled import CompiledUpdate, Form, Sample, Second, Spread, is_known
 from vdqn_runner.algos.noise import Independent, Noise, gaussian_q_functions
 from vdqn_runner.algos.sigma_figures import sigma_figures
 from vdqn_runner.config import VDQNConfig
@@ -47,8 +46,9 @@ class VDQN:
         rho_init = softplus_inverse(config.sigma_init)
         rho = rows_by_fan_in(layout, len(seeds), lambda n_in: rho_init)
         self.learner = Learner({"mu": mu, "rho": rho}, config.optimizer, context.device)
-        self._noise = Noise(context, Independent(), config.resample)
-        self._bind()
+        self._noise = Noise(context, Independent(), config.resample, double=config.double)
+        self.kept: Mapping[str, Kept] = self._noise.kept
+        self.bind()
 
     def act(self, obs: Tensor, clock: Clock) -> np.ndarray:
         """Lines 6 and 7: sample theta ~ q_phi, then a_t = argmax_a Q_theta(s_t, a)."""
@@ -62,19 +62,21 @@ class VDQN:
             KL = E_theta[ sum_j (Q_theta(s_j, a_j) - d_j)^2 / (2 sigma_noise^2) ] - H(q_phi)
 
         and the surrogate of eq. (6) is ``lambda * KL``. Where lambda is 0 there is no KL, and
-        the summed Bellman error is minimised.
+        the summed Bellman error is minimised. Prioritised replay weighs the squares.
         """
         d = self._targets(batch)
         q, h = self._sampled_q_and_entropy(batch.obs)
         q = q_of_action(q, batch.action)
-        bellman = (q - d).square().sum(dim=1)
+        squares = (q - d).square()
+        bellman = (batch.weight * squares).sum(dim=1)
         lam = value_at(self._config.lam, clock.step, clock.episodes)
         weights = [torch.from_numpy(weight).to(q) for weight in _weights(lam)]
         total = weights[0] * bellman - weights[1] * h
-        q_mean = q.detach().mean(dim=1)
-        return Loss(total, _figures(bellman.detach(), h.detach(), q_mean, q.shape[1], *weights))
+        error, q_mean = squares.detach().mean(dim=1), q.detach().mean(dim=1)
+        figures = _figures(bellman.detach(), h.detach(), error, q_mean, *weights)
+        return Loss(total, figures, (q - d).detach())
 
-    def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Mapping[str, np.ndarray]:
+    def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Updated:
         """Take a gradient step down ``loss``, compiled where that is possible."""
         if self._compiled is None:
             return descend(self, batch, clock, lr)
@@ -83,13 +85,20 @@ class VDQN:
         weights = _weights(lam)
         sums = self._compiled(batch, lr, *weights)
         size = batch.action.shape[1]
-        return _figures(sums.squares, h, sums.values / size, size, *weights)
+        error, q_mean = sums.squares / size, sums.values / size
+        return Updated(_figures(sums.squares, h, error, q_mean, *weights))
 
     def _targets(self, batch: Batch) -> Tensor:
-        """Lines 9 and 10: theta_j^- ~ q_phi^-, one for each tuple; d_j [S, B]."""
-        eps = self._noise.target.draw(batch.action.shape[1] * self._layout.n_units)
-        q_next = self._target.q(batch.next_obs, eps)
-        return bellman_target(batch, q_next)
+        """Lines 9 and 10: theta_j^- ~ q_phi^-, one for each tuple; d_j [S, B].
+
+        Double VDQN lets another theta_j ~ q_phi, of the online posterior, choose the action.
+        """
+        count = batch.action.shape[1] * self._layout.n_units
+        q_next = self._target.q(batch.next_obs, self._noise.target.draw(count))
+        choosing = None
+        if self._noise.choosing is not None:
+            choosing = self._gaussian.q(batch.next_obs, self._noise.choosing.draw(count))
+        return bellman_target(batch, q_next, choosing)
 
     def _sampled_q_and_entropy(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Q_theta(s_j, .) [S, B, A] for theta ~ q_phi, one for each tuple or one for all; H [S]."""
@@ -118,14 +127,15 @@ class VDQN:
         """Recompute what follows from phi^-."""
         self._target_posterior.refresh(self.learner.target["rho"])
 
-    def _bind(self) -> None:
+    def bind(self) -> None:
         """Keep what follows from the learner's rows, which are other tensors when seeds leave."""
         layout, online, target = self._layout, self.learner.online, self.learner.target
         self._posterior = Posterior(layout, online["rho"].detach())
         self._target_posterior = Posterior(layout, target["rho"])
         self._gaussian = Gaussian(layout, online["mu"], self._posterior.variance)
         self._target = Gaussian(layout, target["mu"], self._target_posterior.variance)
-        self._compiled = self._make_compiled() if kernels.serve(online["mu"]) else None
+        known = is_known(self._config, layout, self.learner)
+        self._compiled = self._make_compiled() if known else None
 
     def _make_compiled(self) -> CompiledUpdate:
         per_tuple = self._config.theta_samples == "per_tuple"
@@ -150,22 +160,6 @@ class VDQN:
         """Return quantiles of sigma, by layer."""
         return sigma_figures(self._layout, sigma_of(self.learner.online["rho"][row]))
 
-    def select(self, rows: np.ndarray) -> None:
-        """Keep only these seeds."""
-        self.learner.select(rows)
-        self._noise.select(rows)
-        self._bind()
-
-    def state(self, row: int) -> dict[str, Any]:
-        """Return the states of the noise streams."""
-        return self._noise.state(row)
-
-    def load(self, states: list[Mapping[str, Any]]) -> None:
-        """Go on from kept states."""
-        self._noise.load(states)
-        self.online_changed()
-        self.target_changed()
-
 
 def _weights(lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return what the summed squared error and H are multiplied with in the loss, [S] each."""
@@ -174,14 +168,14 @@ def _weights(lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _figures(
-    bellman: Any, h: Any, q_mean: Any, size: int, bellman_weight: Any, entropy_weight: Any
+    bellman: Any, h: Any, error: Any, q_mean: Any, bellman_weight: Any, entropy_weight: Any
 ) -> dict[str, Any]:
     """Return the log's figures, [S] each: the loss, the surrogate, and what they are made of."""
     loss = bellman_weight * bellman - entropy_weight * h
     return {
         "loss": loss,
         "surrogate": loss / bellman_weight,
-        "bellman_error": bellman / size,
+        "bellman_error": error,
         "entropy": h,
         "q_mean": q_mean,
     }

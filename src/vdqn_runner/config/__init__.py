@@ -11,6 +11,7 @@ from vdqn_runner.config.schedule import (
 )
 from vdqn_runner.config.schema import (
     AlgoConfig,
+    BootstrappedConfig,
     ChainEnv,
     DeepSeaEnv,
     DQNConfig,
@@ -34,6 +35,7 @@ from vdqn_runner.config.schema import (
 __all__ = [
     "AlgoConfig",
     "AnySchedule",
+    "BootstrappedConfig",
     "ChainEnv",
     "ConstantSchedule",
     "DQNConfig",

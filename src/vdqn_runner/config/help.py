@@ -85,10 +85,12 @@ def _keys(title: str, model: type[Settings], prefix: str, skip: set[str]) -> str
 
 
 def _entry(left: str, text: str) -> str:
-    """Return two columns, the right one wrapped."""
+    """Return two columns, the right one wrapped; a wide left one has a line of its own."""
     lines = textwrap.wrap(text, 66)
+    if len(left) > 31:
+        lines.insert(0, "")
     return "\n".join(
-        f"  {part:<31} {line}" for part, line in zip_longest([left], lines, fillvalue="")
+        f"  {part:<31} {line}".rstrip() for part, line in zip_longest([left], lines, fillvalue="")
     )
 
 
@@ -99,6 +101,9 @@ def default_text(field: FieldInfo) -> str:
         return ""
     if isinstance(value, ConstantSchedule):
         value = value.value
+    if isinstance(value, Settings):
+        inner = ", ".join(f"{name}: {part}" for name, part in value.model_dump().items())
+        return f"={{{inner}}}"
     if isinstance(value, tuple):
         return f"=[{','.join(map(str, value))}]"
     if value is None or isinstance(value, bool):

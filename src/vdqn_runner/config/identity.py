@@ -4,6 +4,7 @@ import hashlib
 import json
 from typing import Any
 
+from vdqn_runner.config.model import Settings
 from vdqn_runner.config.schema import RunConfig
 
 # Where, on what, how often saved and for which seeds: none of it changes a seed's numbers.
@@ -28,10 +29,25 @@ def identity_mapping(config: RunConfig) -> dict[str, Any]:
     """Return everything that decides a seed's numbers, as plain nested dicts and lists.
 
     Schedules are in their full form and numbers in one form, so two requests that mean the same
-    give equal mappings; ``build`` accepts the mapping again.
+    give equal mappings; ``build`` accepts the mapping again. Keys that came later (see
+    ``schema.later``) are left out at their defaults: a run keeps its name.
     """
     dump = config.model_dump(mode="json", exclude=set(CIRCUMSTANCES))
+    _leave_out_later(config, dump)
     return {key: _plain(value) for key, value in dump.items()}
+
+
+def _leave_out_later(settings: Settings, dump: dict[str, Any]) -> None:
+    """Remove from a model's ``dump`` what came later and is at its default."""
+    for name, field in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        extra = field.json_schema_extra
+        if name not in dump:
+            continue
+        if isinstance(extra, dict) and extra.get("later") and value == field.default:
+            del dump[name]
+        elif isinstance(value, Settings):
+            _leave_out_later(value, dump[name])
 
 
 def identity(config: RunConfig) -> str:

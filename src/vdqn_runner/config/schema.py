@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from vdqn_runner.config.model import Settings
 from vdqn_runner.config.ranges import ScheduleWithin, Within
-from vdqn_runner.config.schedule import ConstantSchedule, Schedule
+from vdqn_runner.config.schedule import ConstantSchedule, LinearSchedule, Schedule
 
 # A step count must be exact as a float, where schedules and logs have it: below 2^53. So no run has
 # more than 10^15 steps: 10^9 episodes of at most 10^6 each.
@@ -48,6 +48,14 @@ def refuse(key: str, value: object, allowed: str) -> PydanticCustomError:
     return PydanticCustomError(
         "pair", "{allowed}", {"key": key, "value": value, "allowed": allowed}
     )
+
+
+def later(default: Any, description: str) -> Any:
+    """Return a field that came when runs had been kept already.
+
+    At its default a run is what it was before: the key is left out of the run's identity.
+    """
+    return Field(default, description=description, json_schema_extra={"later": True})
 
 
 class ChainEnv(Settings):
@@ -111,6 +119,9 @@ class NetworkConfig(Settings):
     hidden: Annotated[tuple[Width, ...], Field(strict=False, min_length=1, max_length=32)] = Field(
         (100, 100), description="widths of the hidden layers, as far as memory goes"
     )
+    dueling: bool = later(
+        False, "whether the last layer gives a state's value and advantages (Wang et al. 2016)"
+    )
 
 
 class OptimizerConfig(Settings):
@@ -121,14 +132,37 @@ class OptimizerConfig(Settings):
     eps: Positive = Field(1e-8, description="what Adam adds to the denominator")
 
 
+PRIORITY_BETA = LinearSchedule(start=0.4, end=1.0, duration=1000, unit="episodes")
+
+
 class ReplayConfig(Settings):
-    """The replay memory, sampled uniformly."""
+    """The replay memory, sampled uniformly or by priority (Schaul et al. 2016)."""
 
     capacity: Annotated[int, AfterValidator(Within(1, 10**9))] = Field(
         1_000_000,
         description="transitions kept of each seed, allocated as needed; their places are "
         "numbered in 32 bits",
     )
+    alpha: Annotated[float, AfterValidator(Within(0, 1))] = later(
+        0.0, "power of a transition's priority, usually 0.6; 0 samples uniformly"
+    )
+    beta: Probability = later(
+        PRIORITY_BETA, "how far the bias of priorities is undone: 1 in full; needs alpha"
+    )
+    floor: Positive = later(1e-6, "what a priority has beyond the error's size; needs alpha")
+
+    @model_validator(mode="after")
+    def _priorities_are_used(self) -> "ReplayConfig":
+        """Refuse settings of priorities where there are none."""
+        if self.alpha == 0:
+            for key, default in (("beta", PRIORITY_BETA), ("floor", 1e-6)):
+                if getattr(self, key) != default:
+                    raise refuse(
+                        f"replay.{key}",
+                        getattr(self, key),
+                        "has no effect where algo.replay.alpha is 0; give alpha too, like 0.6",
+                    )
+        return self
 
 
 class AlgoConfig(Settings):
@@ -142,9 +176,17 @@ class AlgoConfig(Settings):
     learning_starts: Steps = Field(500, description="transitions collected before the first update")
     train_every: Steps = Field(1, description="steps between updates")
     reward_scale: Positive = Field(1.0, description="factor on rewards in the loss, not in logs")
+    double: bool = later(
+        False, "whether the online network chooses the action of a target (van Hasselt et al. 2016)"
+    )
     network: NetworkConfig = Field(NetworkConfig(), description="the Q-network")
     optimizer: OptimizerConfig = Field(OptimizerConfig(), description="Adam's other settings")
     replay: ReplayConfig = Field(ReplayConfig(), description="the replay memory")
+
+    @property
+    def plain(self) -> bool:
+        """Whether learning is as in the paper: no double targets, dueling heads or priorities."""
+        return not (self.double or self.network.dueling or self.replay.alpha)
 
     @model_validator(mode="after")
     def _replay_is_large_enough(self) -> "AlgoConfig":
@@ -215,6 +257,21 @@ class NoisyNetConfig(AlgoConfig):
         return self
 
 
+class BootstrappedConfig(AlgoConfig):
+    """Bootstrapped DQN (Osband et al. 2016), with prior functions (Osband et al. 2018)."""
+
+    name: Literal["bootstrapped"] = Field("bootstrapped", description="Bootstrapped DQN")
+    heads: Annotated[int, AfterValidator(Within(1, 1000))] = Field(
+        10, description="heads on the shared hidden layers; one acts throughout an episode"
+    )
+    mask_probability: Annotated[float, AfterValidator(Within(0, 1, above=True))] = Field(
+        0.5, description="probability that a head learns from a transition"
+    )
+    prior_scale: Annotated[float, AfterValidator(Within(0, 1e15))] = Field(
+        0.0, description="factor on the fixed random network added to the heads; 0 for none"
+    )
+
+
 class EvaluateConfig(Settings):
     """Greedy trials between the episodes of training; training does not notice them."""
 
@@ -262,7 +319,9 @@ class WandbTracker(Settings):
 
 
 Env = Annotated[ChainEnv | StochasticChainEnv | DeepSeaEnv | GymEnv, Field(discriminator="kind")]
-Algo = Annotated[VDQNConfig | DQNConfig | NoisyNetConfig, Field(discriminator="name")]
+Algo = Annotated[
+    VDQNConfig | DQNConfig | NoisyNetConfig | BootstrappedConfig, Field(discriminator="name")
+]
 Tracker = Annotated[
     NoTracker | TensorBoardTracker | MLflowTracker | WandbTracker, Field(discriminator="kind")
 ]
@@ -341,7 +400,12 @@ GROUPS: dict[str, dict[str, type[Settings]]] = {
         "deep_sea": DeepSeaEnv,
         "gym": GymEnv,
     },
-    "algo": {"vdqn": VDQNConfig, "dqn": DQNConfig, "noisynet": NoisyNetConfig},
+    "algo": {
+        "vdqn": VDQNConfig,
+        "dqn": DQNConfig,
+        "noisynet": NoisyNetConfig,
+        "bootstrapped": BootstrappedConfig,
+    },
     "tracker": {
         "none": NoTracker,
         "tensorboard": TensorBoardTracker,

@@ -26,17 +26,23 @@ def closest_key(key: str, candidates: Iterable[str]) -> str | None:
     """Return the dotted candidate most like ``key``, judged by last parts before whole paths.
 
     A key given at the wrong level (``lr`` for ``algo.lr``) or misspelt (``env.nn`` for
-    ``env.n``) is found; the whole path decides between equally good last parts.
+    ``env.n``) is found; the whole path decides between equally good last parts. Keys beside it
+    come before those of other groups that are spelt a little more like it.
     """
     key = key[:_COMPARED]
-    last = key.rpartition(".")[2].lower()
+    parent, _, last = key.lower().rpartition(".")
 
     def likeness(candidate: str) -> tuple[float, float]:
         tail = candidate.rpartition(".")[2].lower()
         whole = SequenceMatcher(None, key.lower(), candidate.lower()).ratio()
         return max(SequenceMatcher(None, last, tail).ratio(), whole), whole
 
-    best = max(sorted(candidates), key=likeness, default=None)
+    def preference(candidate: str) -> tuple[float, float]:
+        alike, whole = likeness(candidate)
+        beside = candidate.lower().rpartition(".")[0] == parent
+        return alike + (0.1 if beside else 0.0), whole
+
+    best = max(sorted(candidates), key=preference, default=None)
     return best if best is not None and likeness(best)[0] >= 0.6 else None
 
 

@@ -12,7 +12,7 @@ from vdqn_runner.algos.base import Algorithm, Context
 from vdqn_runner.config import RunConfig, build
 from vdqn_runner.envs import EnvSpec, make_envs
 from vdqn_runner.errors import ConfigError, RunError
-from vdqn_runner.layout import Layout
+from vdqn_runner.layout import Layout, q_layout
 from vdqn_runner.runs.folder import CONFIG, POLICY
 
 
@@ -58,7 +58,7 @@ def read_agent(seed_folder: Path, policy: str = POLICY) -> Agent:
     seed = int(number)
     envs = make_envs(config.env, [seed])
     envs.close()
-    layout = Layout([envs.spec.obs_dim, *config.algo.network.hidden, envs.spec.n_actions])
+    layout = q_layout(config.algo, envs.spec)
     algo = make_algorithm(config.algo, Context([seed], layout))
     try:
         _fill(layout, algo.learner.online, kinds)

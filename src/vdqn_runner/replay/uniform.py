@@ -17,13 +17,27 @@ from vdqn_runner.envs.spec import EnvSpec
 
 @dataclass(frozen=True)
 class Transitions:
-    """A minibatch; every array is ``[S, B]``, observations in their stored form ``[S, B, ...]``."""
+    """A minibatch; every array is ``[S, B]``, observations in their stored form ``[S, B, ...]``.
+
+    Attributes:
+        obs: Where each transition began.
+        action: What was done.
+        reward: What came of it.
+        terminal: Whether nothing follows.
+        next_obs: Where it led.
+        place: Where it lies in its memory.
+        number: The how-manieth of its seed it is, from 0.
+        weight: What it counts in the loss, float32.
+    """
 
     obs: np.ndarray
     action: np.ndarray
     reward: np.ndarray
     terminal: np.ndarray
     next_obs: np.ndarray
+    place: np.ndarray
+    number: np.ndarray
+    weight: np.ndarray
 
 
 class UniformReplay:
@@ -68,10 +82,25 @@ class UniformReplay:
         self._obs[self._rows, self._head % self._n_slots] = next_obs
         self._count += 1
 
-    def sample(self, uniform: np.ndarray) -> Transitions:
-        """Return the transitions that ``uniform`` [S, B] in [0, 1) picks among those held."""
-        which = (uniform * len(self)).astype(np.int64)
-        slot = self._slot[self._rows[:, None], which].astype(np.int64)
+    @property
+    def next_place(self) -> int:
+        """Where the next transition of every seed will lie, in place of an older one if any."""
+        return self._count % self.capacity
+
+    def sample(self, uniform: np.ndarray, step: int, episodes: np.ndarray) -> Transitions:
+        """Return the transitions that ``uniform`` [S, B] in [0, 1) picks among those held.
+
+        When that is, ``step`` and ``episodes`` [S], does not matter here.
+        """
+        place = (uniform * len(self)).astype(np.int64)
+        return self.take(place, np.ones(place.shape, np.float32))
+
+    def learned(self, drawn: Transitions, errors: np.ndarray | None) -> None:
+        """Nothing: what errors a minibatch had does not matter here."""
+
+    def take(self, place: np.ndarray, weight: np.ndarray) -> Transitions:
+        """Return the transitions at these places ``[S, B]``, with these weights."""
+        slot = self._slot[self._rows[:, None], place].astype(np.int64)
         base = (self._rows * self._n_slots)[:, None]
         at = base + slot
         after = base + (slot + 1) % self._n_slots
@@ -82,6 +111,9 @@ class UniformReplay:
             reward=self._reward.reshape(-1)[at],
             terminal=self._terminal.reshape(-1)[at],
             next_obs=obs[after],
+            place=place,
+            number=self._count - 1 - (self._count - 1 - place) % self.capacity,
+            weight=weight,
         )
 
     def select(self, rows: np.ndarray) -> None:
