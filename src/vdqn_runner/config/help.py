@@ -16,7 +16,7 @@ from vdqn_runner.config.schema import GROUPS, AlgoConfig, RunConfig
 INTRO = """\
 usage: vdqn-run [-m] [-q] [group=option ...] [key=value ...]
 
-Train Variational DQN, DQN or NoisyNet with several seeds at once. Results go to
+Train Variational DQN, or what it is compared with, with several seeds at once. Results go to
 <out>/<name>/<environment>/<algorithm>/<hash>/. The same command again does only what is
 missing: it skips seeds that are done and resumes those that are not.
 
