@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vdqn_runner.console import console, unread
 from vdqn_runner.errors import ConfigError, HeldError, RunError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ DRY_RUN = "--dry-run"
 FULL_ERROR = "HYDRA_FULL_ERROR"
 
 
+@console("vdqn-run")
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out one command line (by default the process's) and return the exit code.
 
@@ -277,6 +279,8 @@ def _hand_to_hydra(arguments: list[str]) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else FAILED
     except Exception as error:
+        if unread(error):
+            raise
         if wanted == "1":
             traceback.print_exc()
         _complain(one_line(error))

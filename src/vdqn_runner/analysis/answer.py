@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from vdqn_runner.console import unread
 from vdqn_runner.errors import ConfigError, RunError
 
 
@@ -21,6 +22,8 @@ def answer(command: str, work: Callable[[], Iterable[object]]) -> int:
         print(f"{command}: {error}", file=sys.stderr)
         return 2
     except (RunError, OSError) as error:
+        if unread(error):
+            raise
         print(f"{command}: {error}", file=sys.stderr)
         return 1
     return 0

@@ -9,6 +9,7 @@ from importlib import util
 from pathlib import Path
 
 from vdqn_runner.analysis.answer import answer
+from vdqn_runner.console import console
 from vdqn_runner.errors import ConfigError
 from vdqn_runner.play.chosen_seed import parser_of_seed, seed_folder
 
@@ -17,6 +18,7 @@ _FORMATS = (".gif", ".mp4")
 _FPS = 20
 
 
+@console("vdqn-play")
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request."""
     a = _parser().parse_args(argv)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vdqn_runner.analysis.answer import answer, output_folder
+from vdqn_runner.console import console
 from vdqn_runner.errors import ConfigError
 from vdqn_runner.play.chosen_seed import parser_of_seed, seed_folder
 from vdqn_runner.runs.folder import POLICIES, POLICY, kept_policy
@@ -17,6 +18,7 @@ _SAMPLES = 2000
 _MOST = 5  # columns of a figure that can be read
 
 
+@console("vdqn-posterior")
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request."""
     a = _parser().parse_args(argv)

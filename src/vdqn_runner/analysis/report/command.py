@@ -10,9 +10,11 @@ from pathlib import Path
 
 from vdqn_runner.analysis.answer import answer, parser_of_runs
 from vdqn_runner.analysis.load import find_runs
+from vdqn_runner.console import console
 from vdqn_runner.errors import ConfigError
 
 
+@console("vdqn-report")
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request."""
     arguments = _parser().parse_args(argv)
