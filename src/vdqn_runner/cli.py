@@ -194,14 +194,14 @@ def _command(arguments: list[str]) -> int:
         print(f"vdqn-run {version('vdqn-runner')}")
         return OK
     dry = DRY_RUN in arguments
-    args, arguments = _parse([item for item in arguments if item != DRY_RUN])
+    args, flags = _parse([item for item in arguments if item != DRY_RUN])
     if args.shell_completion or args.hydra_help:
-        return _hand_to_hydra(arguments)
+        return _hand_to_hydra([*flags, *args.overrides])
     from vdqn_runner.config.compose import check_shown, plan
 
     if args.cfg is not None or args.info is not None:
         check_shown(args)
-        return _hand_to_hydra(arguments)
+        return _hand_to_hydra([*flags, *args.overrides])
     if args.resolve or args.package is not None:
         raise ConfigError(f"--{'resolve' if args.resolve else 'package'}: goes with --cfg only")
     planned = plan(args)
@@ -215,13 +215,14 @@ def _command(arguments: list[str]) -> int:
 
         print(*told(jobs), sep="\n")
         return OK
+    line = [*flags, *planned.overrides]
     if planned.sweep_dir is None:
-        return _hand_to_hydra(arguments)
+        return _hand_to_hydra(line)
     from vdqn_runner.config.words import quoted
     from vdqn_runner.sweep import begin
 
     begin(planned.sweep_dir, jobs)
-    code = _hand_to_hydra([*arguments, f"hydra.sweep.dir={quoted(str(planned.sweep_dir))}"])
+    code = _hand_to_hydra([*line, f"hydra.sweep.dir={quoted(str(planned.sweep_dir))}"])
     return _report(planned.sweep_dir, jobs, code)
 
 
@@ -238,7 +239,7 @@ def _check_place_and_memory(jobs: "Mapping[RunConfig, tuple[str, ...]]") -> None
 
 
 def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Return Hydra's reading of the command line, and the line with flags before overrides.
+    """Return Hydra's reading of the command line, and the line's flags without its overrides.
 
     Hydra itself takes overrides in one group only: ``a=1 -m b=2`` would be an error.
     """
@@ -258,7 +259,7 @@ def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
         raise ConfigError(f"{unknown[0]}: unknown flag; see vdqn-run --help")
     for override in args.overrides:
         line.remove(override)
-    return args, [*line, *args.overrides]
+    return args, line
 
 
 def _hand_to_hydra(arguments: list[str]) -> int:
