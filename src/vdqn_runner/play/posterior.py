@@ -56,7 +56,7 @@ def posterior(
     from vdqn_runner.play.agent import read_agent
     from vdqn_runner.play.q_posterior import belief
 
-    beliefs, sampled = {}, 0
+    agents, sampled = {}, 0
     for episode in episodes or spread(kept, _MOST):
         name = kept_policy(episode)
         agent = read_agent(folder, name if (folder / name).exists() else POLICY)
@@ -66,10 +66,11 @@ def posterior(
                 f"{folder}: is of {agent.spec.label}, and states can be laid out on a chain only"
             )
         sampled = samples if agent.config.algo.name != "dqn" else 0
-        beliefs[episode] = belief(agent, env.n, samples)
-    if not beliefs:
+        agents[episode] = agent, env.n
+    if not agents:
         raise ConfigError(f"{folder}: has no policy yet")
     output_folder(output)
+    beliefs = {episode: belief(agent, n, samples) for episode, (agent, n) in agents.items()}
 
     from vdqn_runner.analysis.style import save
     from vdqn_runner.analysis.tables import csv_bytes
