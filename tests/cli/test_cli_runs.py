@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from vdqn_runner import sweep
 from vdqn_runner.cli import main
 from vdqn_runner.config import RunConfig
 from vdqn_runner.errors import ConfigError, RunError
@@ -136,6 +137,21 @@ def test_sweep_writes_only_to_a_hidden_folder_of_the_results(
         "done-00000.json",
         "done-00001.json",
     }
+
+
+def test_each_job_reads_once_what_was_planned(
+    empty: Path, trained: list[RunConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+
+    def counted(folder: Path, job: int) -> sweep.Planned | None:
+        read.append(job)
+        return planned(folder, job)
+
+    planned = sweep.planned
+    monkeypatch.setattr(sweep, "planned", counted)
+    assert main(["-m", "seed=0,1,2"]) == 0
+    assert read == [0, 1, 2]
 
 
 def test_conf_folder_where_the_command_runs_is_not_read(
