@@ -69,10 +69,10 @@ def job(settings: "DictConfig") -> float | None:
     """
     from omegaconf import OmegaConf
 
-    from vdqn_runner.config.paper_lr import register
+    from vdqn_runner.config.resolvers import register_resolvers
     from vdqn_runner.runs.interrupt import Interrupted
 
-    register()  # a launcher may have started this process for the job
+    register_resolvers()  # a launcher may have started this process for the job
     place = _place()
     begun: Planned | None = None
     code, reason, value = FAILED, "", None
