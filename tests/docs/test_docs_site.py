@@ -123,6 +123,15 @@ def test_formulas_are_mathml(site):
     assert "arithmatex" not in text and "\\frac" not in text and "$$" not in text
 
 
+def test_a_square_stands_on_the_whole_bracket_and_primes_are_not_raised_twice(site):
+    text = (site / "maths.html").read_text(encoding="utf-8")
+    # A closing bracket alone with its exponent is not as tall as the one that opens.
+    assert not re.search(r"<msup><mo[^>]*>[)\]]</mo>", text)
+    primes = re.findall(r"<(\w+)[^>]*>\u2032</", text)
+    assert set(primes) == {"mo"} and "<msubsup><mi>s</mi><mi>j</mi><mi>\u2032" not in text
+    assert len(primes) > 3
+
+
 def test_every_setting_is_in_the_reference(site, pages):
     text = pages[site / "reference" / "configuration.html"].text
     choices = {f"{group}={name}" for group in groups() for name in options(group)}
