@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -17,6 +18,9 @@ pytest.importorskip("mkdocs")
 pytest.importorskip("material")
 
 LOADED = {"script": "src", "img": "src", "link": "href", "source": "src", "iframe": "src"}
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 
 
 class Page(HTMLParser):
@@ -98,6 +102,21 @@ def test_nothing_is_fetched_from_elsewhere(pages):
                 continue
             place = target(page, link)
             assert place is not None and place[0].is_file(), f"{page}: {link}"
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium or Chrome")
+def test_search_finds_words_in_pages_opened_from_a_disk(site, tmp_path):
+    address = f"{(site / 'reference' / 'api.html').as_uri()}?q=reparameterisation"
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
+    done = subprocess.run(
+        [BROWSER, *flags, f"--user-data-dir={tmp_path}", "--dump-dom", address],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    found = done.stdout.partition('class="md-search-result__list"')[2]
+    assert "maths.html" in found.partition("</ol>")[0]
 
 
 def test_every_page_is_reached_from_the_first(site, pages):
