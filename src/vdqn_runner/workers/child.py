@@ -102,12 +102,14 @@ def work(task: Task, connection: "Connection[Message, object]") -> None:
 
 def _outcome(task: Task, outbox: Outbox, interrupt: Interrupt) -> Message:
     """Train; return how that ended."""
+    from vdqn_runner.envs.registered import make_known
     from vdqn_runner.seeds import train_seeds
 
     def begin(total_episodes: int, done: int) -> Relay:
         return Relay(total_episodes, done, outbox)
 
     try:
+        make_known(task.registered)
         train_seeds(task.config, task.run, task.seeds, task.origin, begin, interrupt)
     except Interrupted as stop:
         return Stopped(stop.signal)

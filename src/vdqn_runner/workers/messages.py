@@ -21,6 +21,7 @@ class Task:
         origin: The versions and the commit that the numbers come from.
         environ: Environment variables; a process may have been forked before they were set.
         log_level: Log records below it are not sent.
+        registered: Makes an environment of gymnasium's known, see ``envs.registered``.
     """
 
     config: RunConfig
@@ -29,6 +30,7 @@ class Task:
     origin: Mapping[str, Any]
     environ: Mapping[str, str]
     log_level: int
+    registered: bytes = b""
 
 
 @dataclass(frozen=True)

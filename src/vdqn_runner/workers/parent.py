@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vdqn_runner.config import RunConfig
+from vdqn_runner.envs.registered import registration
 from vdqn_runner.errors import ConfigError, HeldError, RunError, SeedFailures
 from vdqn_runner.progress import Report
 from vdqn_runner.runs.folder import seed_path
@@ -52,6 +53,7 @@ def train_in_workers(
             raise
         except RunError:
             _log.debug("left to its worker to tell", exc_info=True)
+    registered = registration(config.env.id) if config.env.kind == "gym" else None
     tasks = [
         Task(
             config=config,
@@ -60,6 +62,7 @@ def train_in_workers(
             origin=origin,
             environ=dict(os.environ),
             log_level=_log.getEffectiveLevel(),
+            registered=registered or b"",
         )
         for first in range(n_workers)
     ]
