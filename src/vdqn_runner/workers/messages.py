@@ -8,6 +8,7 @@ from typing import Any
 
 from vdqn_runner.config import RunConfig
 from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.recent import MeanReturn
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Progressed:
     """How far a worker is; see ``progress.Report``."""
 
     episodes: int
-    mean_return: float
+    mean_return: MeanReturn
     steps: int
 
 
