@@ -13,19 +13,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vdqn_runner.console import console, unread
 from vdqn_runner.errors import ConfigError, HeldError, RunError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from vdqn_runner.config import RunConfig
-    from vdqn_runner.sweep import Outcome
+    from vdqn_runner.prepare import Prepared
+    from vdqn_runner.sweep import Outcome, Planned
 
 OK, FAILED, REFUSED, HELD, INTERRUPTED, TERMINATED = 0, 1, 2, 75, 130, 143
 DRY_RUN = "--dry-run"
 FULL_ERROR = "HYDRA_FULL_ERROR"
 
 
+@console("vdqn-run")
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out one command line (by default the process's) and return the exit code.
 
@@ -71,11 +74,16 @@ def job(settings: "DictConfig") -> float | None:
 
     register()  # a launcher may have started this process for the job
     place = _place()
+    begun: Planned | None = None
     code, reason, value = FAILED, "", None
     outcome: Outcome = "failed"
     try:
+        if place is not None:
+            from vdqn_runner.sweep import planned
+
+            begun = planned(place.sweep, place.job)
         tree: Any = OmegaConf.to_container(settings, resolve=True)
-        config = _config(tree, place)
+        config = _config(tree, begun)
         from vdqn_runner.run import execute
 
         run = execute(config)
@@ -97,7 +105,7 @@ def job(settings: "DictConfig") -> float | None:
         traceback.print_exc()
         reason = f"internal error, see the traceback: {type(error).__name__}: {error}"
     if place is not None:
-        _note(place, outcome, " ".join(reason.split()))
+        _note(place, begun, outcome, " ".join(reason.split()))
     elif code != OK:
         _complain(reason)
         raise SystemExit(code)
@@ -135,42 +143,36 @@ def _place() -> Place | None:
     return Place(Path(hydra.sweep.dir), hydra.job.num, tuple(hydra.overrides.task))
 
 
-def _config(tree: dict[str, Any], place: Place | None) -> "RunConfig":
+def _config(tree: dict[str, Any], begun: "Planned | None") -> "RunConfig":
     """Build the run: in a sweep from the settings it had when the sweep began.
 
     Hydra composes each job when it starts, from files that may have been edited meanwhile.
     """
     from vdqn_runner.config import build
-    from vdqn_runner.sweep import planned
 
-    job = planned(place.sweep, place.job) if place is not None else None
-    if job is None:
+    if begun is None:
         return build(tree)
-    config = build(job.settings)
+    config = build(begun.settings)
     try:
         changed = build(tree) != config
     except ConfigError:
         changed = True
     if changed:
         _say(
-            f"note: {job.label}: settings files were changed since the sweep began; this job keeps "
-            "the settings that it had then"
+            f"note: {begun.label}: settings files were changed since the sweep began; this job "
+            "keeps the settings that it had then"
         )
     return config
 
 
-def _note(place: Place, outcome: "Outcome", reason: str) -> None:
+def _note(place: Place, begun: "Planned | None", outcome: "Outcome", reason: str) -> None:
     """Write down how a job of a sweep ended; tell at once what is not read at the end."""
-    from vdqn_runner.sweep import Ended, note, planned
+    from vdqn_runner.sweep import Ended, note
 
-    try:
-        job = planned(place.sweep, place.job)
-    except RunError:
-        job = None  # the reason says so
-    label = job.label if job is not None else " ".join(place.overrides)
+    label = begun.label if begun is not None else " ".join(place.overrides)
     if outcome == "skipped":
         _say(f"skipped {label}: {reason}")
-    elif outcome == "failed" and job is None:
+    elif outcome == "failed" and begun is None:
         _complain(f"{label}: {reason}")
     try:
         note(place.sweep, place.job, place.overrides, Ended(outcome, reason))
@@ -192,51 +194,56 @@ def _command(arguments: list[str]) -> int:
         print(f"vdqn-run {version('vdqn-runner')}")
         return OK
     dry = DRY_RUN in arguments
-    args, arguments = _parse([item for item in arguments if item != DRY_RUN])
+    args, flags = _parse([item for item in arguments if item != DRY_RUN])
     if args.shell_completion or args.hydra_help:
-        return _hand_to_hydra(arguments)
+        return _hand_to_hydra([*flags, *args.overrides])
     from vdqn_runner.config.compose import check_shown, plan
 
     if args.cfg is not None or args.info is not None:
         check_shown(args)
-        return _hand_to_hydra(arguments)
+        return _hand_to_hydra([*flags, *args.overrides])
     if args.resolve or args.package is not None:
         raise ConfigError(f"--{'resolve' if args.resolve else 'package'}: goes with --cfg only")
     planned = plan(args)
     jobs = planned.jobs
-    if jobs is not None:
-        _check_place_and_memory(jobs)
+    prepared = _prepared(jobs) if jobs is not None else None
     if dry:
-        if jobs is None:
+        if prepared is None:
             raise ConfigError(f"{DRY_RUN}: this sweeper decides its jobs as it goes")
         from vdqn_runner.manage.dry_run import told
 
-        print(*told(jobs), sep="\n")
+        print(*told(prepared), sep="\n")
         return OK
+    line = [*flags, *planned.overrides]
     if planned.sweep_dir is None:
-        return _hand_to_hydra(arguments)
+        return _hand_to_hydra(line)
     from vdqn_runner.config.words import quoted
     from vdqn_runner.sweep import begin
 
     begin(planned.sweep_dir, jobs)
-    code = _hand_to_hydra([*arguments, f"hydra.sweep.dir={quoted(str(planned.sweep_dir))}"])
+    code = _hand_to_hydra([*line, f"hydra.sweep.dir={quoted(str(planned.sweep_dir))}"])
     return _report(planned.sweep_dir, jobs, code)
 
 
-def _check_place_and_memory(jobs: "Mapping[RunConfig, tuple[str, ...]]") -> None:
-    """Refuse jobs that this machine cannot carry out; each is named by its overrides."""
+def _prepared(jobs: "Mapping[RunConfig, tuple[str, ...]]") -> "dict[RunConfig, Prepared]":
+    """Return what each job takes; refuse those that this machine cannot carry out.
+
+    Every job does so once more when it begins, since it may be elsewhere and much later.
+    """
     from vdqn_runner.prepare import prepare
 
+    found = {}
     for config, overrides in jobs.items():
         try:
-            prepare(config)
+            found[config] = prepare(config)
         except ConfigError as error:
             where = f" (in the job {' '.join(overrides)})" if len(jobs) > 1 else ""
             raise ConfigError(f"{error}{where}") from error
+    return found
 
 
 def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Return Hydra's reading of the command line, and the line with flags before overrides.
+    """Return Hydra's reading of the command line, and the line's flags without its overrides.
 
     Hydra itself takes overrides in one group only: ``a=1 -m b=2`` would be an error.
     """
@@ -256,7 +263,7 @@ def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
         raise ConfigError(f"{unknown[0]}: unknown flag; see vdqn-run --help")
     for override in args.overrides:
         line.remove(override)
-    return args, [*line, *args.overrides]
+    return args, line
 
 
 def _hand_to_hydra(arguments: list[str]) -> int:
@@ -277,6 +284,8 @@ def _hand_to_hydra(arguments: list[str]) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else FAILED
     except Exception as error:
+        if unread(error):
+            raise
         if wanted == "1":
             traceback.print_exc()
         _complain(one_line(error))

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from vdqn_runner.algos import base, make_algorithm
 from vdqn_runner.algos.base import Batch, Clock, Context
-from vdqn_runner.config import RunConfig
+from vdqn_runner.config import BBQConfig, RunConfig
 from vdqn_runner.divergence import all_finite, not_finite
 from vdqn_runner.envs import EnvSpec, make_envs
 from vdqn_runner.errors import RunError
@@ -28,6 +28,7 @@ from vdqn_runner.replay import Transitions, make_replay
 from vdqn_runner.runs.interrupt import Interrupt
 from vdqn_runner.runs.seed_run import SeedRun
 from vdqn_runner.schedules import value_at
+from vdqn_runner.spikes import spike
 from vdqn_runner.streams import Purpose, UniformBlocks
 
 ITERATION = 10
@@ -45,7 +46,9 @@ class Lockstep:
         self._device = config.device
         self._layout = q_layout(config.algo, spec, config.device)
         self.algo = make_algorithm(config.algo, Context(seeds, self._layout, config.device))
-        self.replay = make_replay(len(seeds), spec, config.algo.replay, config.episodes)
+        spikes = config.algo.spike_episodes if isinstance(config.algo, BBQConfig) else 0
+        episodes = config.episodes + spikes
+        self.replay = make_replay(len(seeds), spec, config.algo.replay, episodes)
         self._picks = UniformBlocks(seeds, Purpose.REPLAY, config.algo.batch_size)
         # Of a transition that something follows, and of one that nothing does.
         self._discounts = np.array([config.env.gamma, 0.0], np.float32)
@@ -304,6 +307,8 @@ def train(
     if states:
         batch.load(states)
         states.clear()
+    elif isinstance(config.algo, BBQConfig):
+        spike(batch.replay, batch.envs, batch.seeds, config.algo.spike_episodes)
     live = list(runs)
     opened = [row for row, run in enumerate(live) if _open_logs(batch, row, run)]
     if 0 < len(opened) < len(live):

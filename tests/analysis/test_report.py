@@ -441,7 +441,9 @@ def test_without_plotly_the_extra_is_named(runs, tmp_path, capsys, monkeypatch):
     assert not (tmp_path / "r.html").exists()
 
 
-def test_bad_requests_create_nothing(runs, tmp_path, capsys):
+def test_bad_requests_create_nothing(runs, tmp_path, capsys, monkeypatch):
+    # And nothing is worked out for them.
+    monkeypatch.setattr("vdqn_runner.analysis.report.compose.compose", None)
     assert "did you mean" in refusal([runs.parent / "run", "-o", tmp_path / "r.html"], capsys)
     assert "is a folder" in refusal([runs, "-o", tmp_path], capsys)
     (tmp_path / "file").touch()

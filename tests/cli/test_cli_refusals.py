@@ -31,6 +31,25 @@ WRONG: list[tuple[str, list[str]]] = [
     ("algo=dqn algo.lam=0.1", ["algo.lam=0.1", "belongs to algo.name=vdqn"]),
     ("env.bootstrap_on_timeout=true", ["env.bootstrap_on_timeout=", "env.kind=gym"]),
     ("env=cartpole_v1 env.n=5", ["env.n=5", "belongs to env.kind=chain"]),
+    # where only jobs of a sweep may have the key
+    (
+        "-m env=cartpole_v1,chain env.bootstrap_on_timeout=true",
+        [
+            "env.bootstrap_on_timeout=true: unknown key for env.kind=chain",
+            "in the job",
+            "env=chain)",
+        ],
+    ),
+    (
+        "experiment=ablation_timeout env.bootstrap_on_timeoot=true",
+        ["unknown key", "did you mean env.bootstrap_on_timeout?", "in the job env=cartpole_v0"],
+    ),
+    ("experiment=ablation_timeout algo.epsilon=0.1", ["algo.name=vdqn", "in the job env=cart"]),
+    ("-m env=gym,cartpole_v1 env.id=", ["env.id=''", "in the job", "env=gym)"]),
+    ("-m env=cartpole_v1,acrobot env.max_episode_steps=5 algo.foo=1", ["algo.foo=1: unknown key"]),
+    ("-m env=cartpole_v1,acrobot env.max_episode_steps=5 foo=1", ["foo=1: unknown key"]),
+    ("env=cartpole_v1,acrobot env.max_episode_steps=5", ["env.max_episode_steps=5: unknown key"]),
+    ("-m env.n=5,6 env.max_episode_steps=5", ["env.max_episode_steps=5", "env.kind=chain"]),
     # options of groups
     ("algo=vdqm", ["algo='vdqm'", "dqn, noisynet, vdqn", "did you mean algo=vdqn?"]),
     ("algo=VDQN", ["algo='VDQN'", "did you mean algo=vdqn?"]),

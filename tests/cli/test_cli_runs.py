@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from vdqn_runner import sweep
 from vdqn_runner.cli import main
 from vdqn_runner.config import RunConfig
 from vdqn_runner.errors import ConfigError, RunError
@@ -72,6 +73,57 @@ def test_experiment_file_brings_its_own_sweep_and_yields_to_the_command(
     }
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            "-m env=cartpole_v1,acrobot env.max_episode_steps=50",
+            [("CartPole-v1", 50), ("Acrobot-v1", 50)],
+        ),
+        (
+            "env.max_episode_steps=null env.gamma=0.5 'env=choice(acrobot)' hydra.mode=MULTIRUN",
+            [("Acrobot-v1", None)],
+        ),
+        (
+            "-m env=gym 'env.id=\"CartPole-v1\"' env.max_episode_steps=5,6",
+            [("CartPole-v1", 5), ("CartPole-v1", 6)],
+        ),
+        (
+            "-m env=gym,gym 'env.id=\"CartPole-v1\"' env.max_episode_steps=5",
+            None,
+        ),
+    ],
+)
+def test_keys_that_only_the_swept_options_have(
+    line: str, expected: list[object], empty: Path, trained: list[RunConfig]
+) -> None:
+    assert main(shlex.split(line)) == (0 if expected else 2)
+    got = [(config.env.id, config.env.max_episode_steps) for config in trained]  # type: ignore[union-attr]
+    assert got == (expected or [])
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("0.1", "constant"),
+        ("${env.gamma}", "constant"),
+        ("{kind: linear, start: 1.0, end: 0.1, duration: 5}", "linear"),
+    ],
+)
+def test_keys_that_only_the_swept_algorithm_has(
+    value: str, kind: str, empty: Path, trained: list[RunConfig]
+) -> None:
+    (empty / "mine" / "experiment").mkdir(parents=True)
+    (empty / "mine" / "experiment" / "two.yaml").write_text(
+        "# @package _global_\n"
+        "hydra:\n  mode: MULTIRUN\n  sweeper:\n    params:\n"
+        "      algo: dqn\n      env.n: 5,6\n"
+    )
+    assert main(["-cd", "mine", "experiment=two", f"algo.epsilon={value}", "episodes=7"]) == 0
+    assert [config.algo.epsilon.kind for config in trained] == [kind] * 2  # type: ignore[union-attr]
+    assert [(config.env.n, config.episodes) for config in trained] == [(5, 7), (6, 7)]  # type: ignore[union-attr]
+
+
 def test_sweep_writes_only_to_a_hidden_folder_of_the_results(
     empty: Path, trained: list[RunConfig]
 ) -> None:
@@ -85,6 +137,21 @@ def test_sweep_writes_only_to_a_hidden_folder_of_the_results(
         "done-00000.json",
         "done-00001.json",
     }
+
+
+def test_each_job_reads_once_what_was_planned(
+    empty: Path, trained: list[RunConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+
+    def counted(folder: Path, job: int) -> sweep.Planned | None:
+        read.append(job)
+        return planned(folder, job)
+
+    planned = sweep.planned
+    monkeypatch.setattr(sweep, "planned", counted)
+    assert main(["-m", "seed=0,1,2"]) == 0
+    assert read == [0, 1, 2]
 
 
 def test_conf_folder_where_the_command_runs_is_not_read(

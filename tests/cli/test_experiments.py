@@ -145,6 +145,14 @@ def test_ablation_of_time_limits(jobs: Callable[[str], list[RunConfig]]) -> None
     assert [lr(c) for c in got] == [tuned(c) for c in got]
 
 
+def test_what_the_swept_environments_alone_have_can_be_overridden(
+    jobs: Callable[[str], list[RunConfig]],
+) -> None:
+    got = jobs("experiment=ablation_timeout env.bootstrap_on_timeout=false")
+    values = [(where(c), c.algo.name, c.env.bootstrap_on_timeout) for c in got]  # type: ignore[union-attr]
+    assert values == list(product(CONTROL, ["vdqn", "dqn"], [False]))
+
+
 def test_deep_sea(jobs: Callable[[str], list[RunConfig]]) -> None:
     got = jobs("experiment=deep_sea")
     values = [(c.env.kind, c.env.n, c.algo.name, lr(c)) for c in got]  # type: ignore[union-attr]

@@ -67,6 +67,13 @@ def test_the_pace_is_that_of_the_nearest_runs(here):
     assert pace(wanted) == 20.0
 
 
+def test_each_run_is_looked_at_once(here, capsys, monkeypatch):
+    looked = []
+    monkeypatch.setattr("vdqn_runner.prepare.check_place", looked.append)
+    assert told(capsys, "-m", "algo=dqn,vdqn", "env.n=5,7")[0] == 0
+    assert len(looked) == len(set(looked)) == 4
+
+
 def test_a_wrong_request_is_refused_as_without_it(here, capsys):
     code, lines, err = told(capsys, "env.m=5")
     assert (code, lines) == (2, []) and "env.m=5: unknown key" in err

@@ -103,6 +103,26 @@ def test_refusals(runs, tmp_path, capsys):
         assert (code, lines) == (2, []) and err.count("\n") == 1 and words in err
 
 
+@pytest.mark.parametrize(
+    ("place", "writable", "words"),
+    [
+        ("there.gif", True, "there.gif: is a folder; name a file in it"),
+        ("file/film.gif", True, "film.gif: its folder cannot be made: File exists"),
+        ("file/new/film.gif", True, "film.gif: its folder cannot be made: Not a directory"),
+        ("film.gif", False, "film.gif: its folder cannot be written to"),
+    ],
+)
+def test_no_episode_is_played_for_a_place_that_takes_no_film(
+    runs, tmp_path, capsys, monkeypatch, place, writable, words
+):
+    (tmp_path / "there.gif").mkdir()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("os.access", lambda path, mode: writable)
+    code, lines, err = played(capsys, runs["dqn"], "-o", tmp_path / place)
+    assert (code, lines) == (2, []) and err.count("\n") == 1
+    assert f"--output {tmp_path}" in err and words in err
+
+
 def test_files_that_are_not_there_or_not_a_policy(tmp_path, capsys):
     run = train(tmp_path, CHAIN, "dqn")
     policy = run / "seed-00004" / "policy.pt"

@@ -140,6 +140,19 @@ def test_refusals(run, tmp_path, capsys):
         assert err.count("\n") == 1 and words in err
 
 
+def test_no_network_is_sampled_for_a_place_that_takes_no_files(run, tmp_path, capsys, monkeypatch):
+    def sampled(*arguments):
+        raise AssertionError("sampled before the place was looked at")
+
+    monkeypatch.setattr("vdqn_runner.play.q_posterior.belief", sampled)
+    (tmp_path / "file").write_text("")
+    assert posterior.main([str(run), "-o", str(tmp_path / "file" / "x")]) == 2
+    assert "cannot be made" in capsys.readouterr().err
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert posterior.main([str(run), "-o", str(tmp_path)]) == 2
+    assert f"--output {tmp_path}: cannot be written to" in capsys.readouterr().err
+
+
 def test_chosen_episodes_are_spread_evenly():
     assert posterior.spread([3, 5], 5) == [3, 5]
     assert posterior.spread(list(range(100)), 5) == [0, 25, 50, 74, 99]

@@ -45,6 +45,8 @@ VARIANTS = {
     "dqn, all options": ("dqn", OPTIONS),
     "vdqn, all options": ("vdqn", OPTIONS),
     "noisynet, all options": ("noisynet", OPTIONS),
+    "bbq": ("bbq", {"resample": "episode"}),
+    "bbq, all options": ("bbq", OPTIONS),
     "bootstrapped": ("bootstrapped", {"heads": 3}),
     "bootstrapped, all options": ("bootstrapped", OPTIONS | {"heads": 3, "prior_scale": 2.0}),
 }

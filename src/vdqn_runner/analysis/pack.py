@@ -20,12 +20,14 @@ from vdqn_runner.analysis.load import (
     unfinished,
 )
 from vdqn_runner.analysis.packed import SEEDS, SUFFIX, compress, read_seeds, seeds_table
+from vdqn_runner.console import console
 from vdqn_runner.errors import ConfigError, RunError
 from vdqn_runner.runs.atomic import write_atomic
 
 _LEVELS = 4  # name, environment, algorithm, hash
 
 
+@console("vdqn-pack")
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request."""
     arguments = _parser().parse_args(argv)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vdqn_runner.analysis.answer import answer, output_folder, parser_of_runs
+from vdqn_runner.console import console
 from vdqn_runner.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _FORMATS = ("png", "pdf")
 _BOOTSTRAP_SEED = 0
 
 
+@console("vdqn-plot")
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request."""
     arguments = _parser().parse_args(argv)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from vdqn_runner.analysis.answer import answer, output_folder, parser_of_runs
 from vdqn_runner.analysis.load import Run, find_runs
 from vdqn_runner.analysis.tables import csv_bytes
+from vdqn_runner.console import console
 from vdqn_runner.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Entry:
     seeds: int
 
 
+@console("vdqn-summary")
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request."""
     arguments = _parser().parse_args(argv)

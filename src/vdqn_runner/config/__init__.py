@@ -11,6 +11,7 @@ from vdqn_runner.config.schedule import (
 )
 from vdqn_runner.config.schema import (
     AlgoConfig,
+    BBQConfig,
     BootstrappedConfig,
     ChainEnv,
     DeepSeaEnv,
@@ -35,6 +36,7 @@ from vdqn_runner.config.schema import (
 __all__ = [
     "AlgoConfig",
     "AnySchedule",
+    "BBQConfig",
     "BootstrappedConfig",
     "ChainEnv",
     "ConstantSchedule",

@@ -5,7 +5,7 @@ lines. Here each job is composed exactly as Hydra will compose it and then built
 """
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from vdqn_runner.config.build import build
 from vdqn_runner.config.explain import explain, one_line
 from vdqn_runner.config.files import conf_dir
 from vdqn_runner.config.hydra_settings import check_hydra, check_plugins
+from vdqn_runner.config.left_to_jobs import as_params, inside_a_group, left_to_jobs
 from vdqn_runner.config.overrides import parse, refuse_misuse, refuse_sweeps
 from vdqn_runner.config.paper_lr import register
 from vdqn_runner.config.schema import RunConfig
@@ -41,10 +42,12 @@ class Plan:
         jobs: The run of every job, in the order in which they will run, and its overrides; None
             where another sweeper than Hydra's own decides them as it goes.
         sweep_dir: The folder of a sweep's bookkeeping; None for a single run.
+        overrides: What Hydra is to be given.
     """
 
     jobs: Mapping[RunConfig, tuple[str, ...]] | None
     sweep_dir: Path | None
+    overrides: Sequence[str]
 
 
 def plan(args: argparse.Namespace) -> Plan:
@@ -57,14 +60,14 @@ def plan(args: argparse.Namespace) -> Plan:
     overrides = parse(args.overrides)
     with _hydra(args) as hydra:
         refuse_misuse(overrides, hydra.config_loader.list_groups(""))
-        master = _compose(hydra, name, overrides, RunMode.MULTIRUN)
+        master, lines = _shared(hydra, name, overrides, args.multirun)
         check_plugins(master.hydra)
         if not (args.multirun or master.hydra.mode is RunMode.MULTIRUN):
             refuse_sweeps(overrides)
-            return Plan({_build(master, ""): ()}, None)
+            return Plan({_build(master, ""): ()}, None, lines)
         jobs = _job_overrides(master)
         if jobs is None:
-            return Plan(None, Path(str(master.hydra.sweep.dir)))
+            return Plan(None, Path(str(master.hydra.sweep.dir)), lines)
         runs: dict[RunConfig, tuple[str, ...]] = {}
         for job in jobs:
             where = f" (in the job {' '.join(job)})" if len(jobs) > 1 else ""
@@ -83,7 +86,7 @@ def plan(args: argparse.Namespace) -> Plan:
                 )
             runs[run] = tuple(job)
         HydraConfig.instance().set_config(master)
-        return Plan(runs, Path(str(master.hydra.sweep.dir)))
+        return Plan(runs, Path(str(master.hydra.sweep.dir)), lines)
 
 
 def check_shown(args: argparse.Namespace) -> None:
@@ -122,23 +125,51 @@ def _hydra(args: argparse.Namespace) -> Iterator[Hydra]:
         GlobalHydra.instance().clear()
 
 
+def _shared(
+    hydra: Hydra, name: str, overrides: list[Override], multirun: bool
+) -> tuple[DictConfig, list[str]]:
+    """Compose what all jobs share; return it, and the overrides that make Hydra do the same."""
+    try:
+        return _compose(hydra, name, overrides, RunMode.MULTIRUN), _lines(overrides)
+    except ConfigError as error:
+        unshared = error
+    groups = hydra.config_loader.list_groups("")
+    outside = [override for override in overrides if not inside_a_group(override, groups)]
+    base = _compose(hydra, name, outside, RunMode.MULTIRUN)
+    is_sweep = multirun or base.hydra.mode is RunMode.MULTIRUN
+    later = left_to_jobs(overrides, base, groups) if is_sweep and _is_basic(base) else []
+    if not later:
+        raise unshared
+    shared = [override for override in overrides if override not in later]
+    shared += parse([as_params(later)])
+    return _compose(hydra, name, shared, RunMode.MULTIRUN), _lines(shared)
+
+
+def _lines(overrides: Sequence[Override]) -> list[str]:
+    """Return overrides as they were written."""
+    return [override.input_line for override in overrides if override.input_line is not None]
+
+
 def _compose(
     hydra: Hydra, name: str, overrides: list[Override], mode: RunMode, where: str = ""
 ) -> DictConfig:
     """Compose the settings, or say in one line why they do not compose."""
-    lines = [override.input_line for override in overrides if override.input_line is not None]
     try:
-        return hydra.compose_config(config_name=name, overrides=lines, run_mode=mode)
+        return hydra.compose_config(config_name=name, overrides=_lines(overrides), run_mode=mode)
     except Exception as error:
         raise explain(hydra, name, overrides, error, where) from error
 
 
+def _is_basic(master: DictConfig) -> bool:
+    """Whether Hydra's own sweeper decides the jobs, all of them beforehand."""
+    return str(OmegaConf.select(master, "hydra.sweeper._target_")).endswith(".BasicSweeper")
+
+
 def _job_overrides(master: DictConfig) -> list[list[str]] | None:
     """Return the overrides of every job of a sweep; None if another sweeper decides them."""
-    sweeper = master.hydra.sweeper
-    if not str(sweeper.get("_target_")).endswith(".BasicSweeper"):
+    if not _is_basic(master):
         return None
-    items = [f"{key}={value}" for key, value in (sweeper.params or {}).items()]
+    items = [f"{key}={value}" for key, value in (master.hydra.sweeper.params or {}).items()]
     overrides = parse(items + list(master.hydra.overrides.task))
     try:
         (jobs,) = BasicSweeper.split_arguments(overrides, None)

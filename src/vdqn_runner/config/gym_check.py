@@ -27,19 +27,19 @@ def check_environment(env_id: str, max_episode_steps: int | None) -> None:
     """
     import gymnasium
 
-    import vdqn_runner.envs  # noqa: F401 (registers the chain)
+    from vdqn_runner.envs.making import make_gym_env  # its package registers the chain, too
 
     shown = show("env.id", env_id)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # told when it is made to train in
         if ":" not in env_id and env_id not in gymnasium.registry:
             raise ConfigError(
                 f"{shown}: gymnasium has no environment of this id"
                 f"{did_you_mean(_closest_id(env_id, gymnasium.registry))}"
             )
         try:
-            env = gymnasium.make(env_id, max_episode_steps=max_episode_steps)
+            env = make_gym_env(env_id, max_episode_steps=max_episode_steps)
         except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
             raise ConfigError(
                 f"{shown}: this environment needs a package that is not installed"

@@ -1,17 +1,15 @@
-"""S gymnasium environments in lockstep, one ``gymnasium.make`` a seed."""
+"""S gymnasium environments in lockstep, one a seed."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
 
+from vdqn_runner.envs.making import GymEnv, make_gym_env
 from vdqn_runner.envs.spec import BoolArray, EnvSpec, IntArray, StepResult, StoredArray
 from vdqn_runner.errors import ConfigError, RunError
 from vdqn_runner.streams import episode_seed
-
-GymEnv = gymnasium.Env[Any, Any]
 
 
 def make_gym_envs(env_id: str, count: int, max_episode_steps: int | None) -> list[GymEnv]:
@@ -27,12 +25,7 @@ def make_gym_envs(env_id: str, count: int, max_episode_steps: int | None) -> lis
             missing, say), its observation is not a Box or its actions are not Discrete.
     """
     try:
-        with warnings.catch_warnings():
-            # An old version is asked for by name, so on purpose.
-            warnings.filterwarnings("ignore", ".*is out of date", DeprecationWarning)
-            envs: list[GymEnv] = [
-                gymnasium.make(env_id, max_episode_steps=max_episode_steps) for _ in range(count)
-            ]
+        envs = [make_gym_env(env_id, max_episode_steps=max_episode_steps) for _ in range(count)]
     except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
         raise ConfigError(f"env.id={env_id!r}: {' '.join(str(error).split())}") from error
     observations, actions = envs[0].observation_space, envs[0].action_space
@@ -125,6 +118,9 @@ class GymBatch:
         for row, action in enumerate(actions.tolist()):
             reward[row], terminated[row], truncated[row] = self._advance(row, action)
         return StepResult(self._obs.copy(), reward, terminated, truncated)
+
+    def best_actions(self) -> None:
+        """Return None: nobody knows."""
 
     def extras(self) -> dict[str, BoolArray]:
         """Return an empty dict: there are no extra columns."""

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from vdqn_runner.analysis.answer import answer
+from vdqn_runner.console import console
 
 _INTERRUPTED = 128
 
 
+@console("vdqn-runs")
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code.
 
@@ -29,10 +31,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("vdqn-runs: interrupted", file=sys.stderr)
         return _INTERRUPTED + signal.SIGINT
-    except BrokenPipeError:
-        # Whoever read the list has seen enough.
-        sys.stdout = None
-        return 0
 
 
 def _work(arguments: argparse.Namespace) -> Iterable[str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from vdqn_runner.config import RunConfig
 from vdqn_runner.manage.survey import as_table
 from vdqn_runner.memory import needed
-from vdqn_runner.prepare import prepare
+from vdqn_runner.prepare import Prepared
 from vdqn_runner.runs.folder import TIMING, seed_path
 from vdqn_runner.runs.status import read_status
 
@@ -45,13 +45,8 @@ class Estimate:
     seconds: float | None
 
 
-def estimate(config: RunConfig) -> Estimate:
-    """Return what is left of a run, and what it takes.
-
-    Raises:
-        ConfigError: It could not be carried out here.
-    """
-    prepared = prepare(config)
+def estimate(config: RunConfig, prepared: Prepared) -> Estimate:
+    """Return what is left of a run, and what it takes."""
     spec, todo = prepared.spec, prepared.todo
     memory = needed(config, spec, len(todo), prepared.n_workers).total if todo else 0
     steps: dict[int, int] = {}
@@ -104,13 +99,9 @@ def _speeds(log: Path) -> Iterator[float]:
         return
 
 
-def told(configs: Iterable[RunConfig]) -> Iterator[str]:
-    """Yield a table of runs, and a line for all of them together.
-
-    Raises:
-        ConfigError: One of them could not be carried out here.
-    """
-    found = [estimate(config) for config in configs]
+def told(jobs: Mapping[RunConfig, Prepared]) -> Iterator[str]:
+    """Yield a table of runs, and a line for all of them together."""
+    found = [estimate(config, prepared) for config, prepared in jobs.items()]
     rows = [
         [str(one.run), _state(one), _steps(one), _memory(one), _time(one.seconds, one.left)]
         for one in found

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from importlib import util
 from pathlib import Path
 
-from vdqn_runner.analysis.answer import answer
+from vdqn_runner.analysis.answer import answer, output_file
+from vdqn_runner.console import console
 from vdqn_runner.errors import ConfigError
 from vdqn_runner.play.chosen_seed import parser_of_seed, seed_folder
 
@@ -17,6 +18,7 @@ _FORMATS = (".gif", ".mp4")
 _FPS = 20
 
 
+@console("vdqn-play")
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request."""
     a = _parser().parse_args(argv)
@@ -34,11 +36,12 @@ def play(
         policy: ``mean`` (greedy in the network itself) or ``sample`` (in one sampled anew at every
             step).
         episodes: How many, one after the other.
-        output: The film, ``.gif`` or ``.mp4``.
+        output: The film, ``.gif`` or ``.mp4``; its folder is made if it is not there.
         fps: Pictures a second.
 
     Raises:
-        ConfigError: No such seed or policy, it is not trained yet, or a package is missing.
+        ConfigError: No such seed or policy, it is not trained yet, a package is missing, or there
+            is no place to write to.
         RunError: A file cannot be read or written.
     """
     if output.suffix not in _FORMATS:
@@ -61,6 +64,7 @@ def play(
     if policy not in found:
         name = agent.config.algo.name
         raise ConfigError(f"--policy {policy}: {name} has only {', '.join(found)}")
+    output_file(output)
     frames: list[Frame] = []
     for trial in range(episodes):
         length, total = 0, 0.0

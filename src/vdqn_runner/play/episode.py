@@ -1,7 +1,6 @@
 """One greedy episode of a trained agent, step by step, with what there is to see."""
 
 import os
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from vdqn_runner.algos.base import QFunction
 from vdqn_runner.algos.bellman import greedy_in_trials
 from vdqn_runner.config import Env as EnvConfig
 from vdqn_runner.envs import ENV_IDS, EnvSpec
+from vdqn_runner.envs.making import GymEnv, make_gym_env
 from vdqn_runner.errors import ConfigError
 from vdqn_runner.evaluate import trial_seed
 from vdqn_runner.normals import NormalStreams
@@ -70,21 +70,18 @@ def moments(agent: Agent, q: QFunction, trial: int) -> Iterator[Moment]:
         env.close()
 
 
-def _make(config: EnvConfig) -> gymnasium.Env[Any, Any]:
+def _make(config: EnvConfig) -> GymEnv:
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ".*is out of date", DeprecationWarning)
-            if config.kind == "gym":
-                return gymnasium.make(
-                    config.id, max_episode_steps=config.max_episode_steps, render_mode="rgb_array"
-                )
-            settings = config.model_dump(exclude={"kind", "gamma"})
-            return gymnasium.make(ENV_IDS[config.kind], **settings, render_mode="rgb_array")
+        if config.kind == "gym":
+            steps = config.max_episode_steps
+            return make_gym_env(config.id, max_episode_steps=steps, render_mode="rgb_array")
+        settings = config.model_dump(exclude={"kind", "gamma"})
+        return make_gym_env(ENV_IDS[config.kind], **settings, render_mode="rgb_array")
     except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
         raise ConfigError(f"cannot be drawn: {' '.join(str(error).split())}") from error
 
 
-def _picture(env: gymnasium.Env[Any, Any]) -> Frame:
+def _picture(env: GymEnv) -> Frame:
     try:
         picture = env.render()
     except gymnasium.error.DependencyNotInstalled as error:

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from vdqn_runner.errors import RunError
 from vdqn_runner.play.episode import Frame
 from vdqn_runner.runs.atomic import write_atomic
 
 
 def write_film(file: Path, frames: Sequence[Frame], fps: int) -> None:
     """Write pictures ``[H, W, 3]``, all of one size, as GIF or MP4 by the file's ending.
+
+    Its folder must be there.
 
     Raises:
         RunError: The file cannot be written.
@@ -23,10 +24,6 @@ def write_film(file: Path, frames: Sequence[Frame], fps: int) -> None:
     else:
         even = [_even(frame) for frame in frames]
         content = iio.imwrite("<bytes>", even, extension=".mp4", fps=fps, macro_block_size=2)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"{file}: its folder cannot be made: {error.strerror}") from error
     write_atomic(file, [content])
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vdqn_runner.analysis.answer import answer, output_folder
+from vdqn_runner.console import console
 from vdqn_runner.errors import ConfigError
 from vdqn_runner.play.chosen_seed import parser_of_seed, seed_folder
 from vdqn_runner.runs.folder import POLICIES, POLICY, kept_policy
@@ -17,6 +18,7 @@ _SAMPLES = 2000
 _MOST = 5  # columns of a figure that can be read
 
 
+@console("vdqn-posterior")
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request."""
     a = _parser().parse_args(argv)
@@ -54,7 +56,7 @@ def posterior(
     from vdqn_runner.play.agent import read_agent
     from vdqn_runner.play.q_posterior import belief
 
-    beliefs, sampled = {}, 0
+    agents, sampled = {}, 0
     for episode in episodes or spread(kept, _MOST):
         name = kept_policy(episode)
         agent = read_agent(folder, name if (folder / name).exists() else POLICY)
@@ -64,10 +66,11 @@ def posterior(
                 f"{folder}: is of {agent.spec.label}, and states can be laid out on a chain only"
             )
         sampled = samples if agent.config.algo.name != "dqn" else 0
-        beliefs[episode] = belief(agent, env.n, samples)
-    if not beliefs:
+        agents[episode] = agent, env.n
+    if not agents:
         raise ConfigError(f"{folder}: has no policy yet")
     output_folder(output)
+    beliefs = {episode: belief(agent, n, samples) for episode, (agent, n) in agents.items()}
 
     from vdqn_runner.analysis.style import save
     from vdqn_runner.analysis.tables import csv_bytes

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vdqn_runner.analysis.answer import answer, output_folder, parser_of_runs
+from vdqn_runner.console import console
 from vdqn_runner.errors import ConfigError
 
 # The same runs give the same intervals.
@@ -15,6 +16,7 @@ _BOOTSTRAP_SEED = 0
 _SEEDS = 10
 
 
+@console("vdqn-claims")
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request.
 

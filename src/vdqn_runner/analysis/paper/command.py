@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vdqn_runner.analysis.answer import answer, output_folder, parser_of_runs
+from vdqn_runner.console import console
 
 if TYPE_CHECKING:
     from vdqn_runner.analysis.paper.product import Product
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 PAGE = "index.html"
 
 
+@console("vdqn-figures")
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request."""
     arguments = _parser().parse_args(argv)

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from importlib import util
 from pathlib import Path
 
-from vdqn_runner.analysis.answer import answer, parser_of_runs
+from vdqn_runner.analysis.answer import answer, output_file, parser_of_runs
 from vdqn_runner.analysis.load import find_runs
+from vdqn_runner.console import console
 from vdqn_runner.errors import ConfigError
 
 
+@console("vdqn-report")
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code: 0, 1 for unreadable runs, 2 for a bad request."""
     arguments = _parser().parse_args(argv)
@@ -34,20 +36,14 @@ def report(paths: Sequence[Path], output: Path) -> Path:
     """
     if util.find_spec("plotly") is None:
         raise ConfigError("needs plotly, which is not there: pip install 'vdqn-runner[report]'")
-    if output.is_dir():
-        raise ConfigError(f"--output {output}: is a folder; name a file in it")
-    runs = find_runs(paths)  # before the slow imports, so that a wrong path is told at once
+    # Before the slow imports, so that a wrong path is told at once.
+    runs = find_runs(paths)
+    output_file(output)
 
     from vdqn_runner.analysis.report.compose import compose
     from vdqn_runner.runs.atomic import write_atomic
 
     content = compose(runs, _warn).encode("utf-8", "backslashreplace")
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"--output {output}: its folder cannot be made: {error.strerror}"
-        ) from error
     write_atomic(output, [content])
     return output
 
