@@ -1,5 +1,6 @@
-"""What all console commands share: how they end when what they print cannot be delivered."""
+"""What all console commands share: they print everywhere, and end well where that cannot be."""
 
+import io
 import logging
 import os
 import select
@@ -27,12 +28,13 @@ def console(
 
     If the reader of standard output has gone, the command ends without a word, with ``UNREAD``; if
     standard output cannot be written for another reason, with one line and 1. A worse exit code of
-    its own stays.
+    its own stays. Characters that cannot be printed are told by their numbers.
     """
 
     def decorate(main: Callable[_Arguments, int]) -> Callable[_Arguments, int]:
         @wraps(main)
         def entry(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> int:
+            _print_every_character()
             logs_complain = logging.raiseExceptions
             # Some of what Hydra prints is log records, of which each would be told in many lines.
             logging.raiseExceptions = False
@@ -66,6 +68,14 @@ def unread(error: BaseException) -> bool:
     poll = select.poll()
     poll.register(output, 0)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
+def _print_every_character() -> None:
+    """Let no character that is printed be an error: names of files may have any."""
+    for stream in (sys.stdout, sys.stderr):
+        # In a notebook or a test it may be something else, which then takes them all.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _deliver(command: str) -> int:
