@@ -1,13 +1,14 @@
 """What all console commands share: they print everywhere, and end well where that cannot be."""
 
+import argparse
 import io
 import logging
 import os
 import select
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 UNREAD = 141
 """The exit code of a command whose reader went away (``| head -1``) before it had printed all.
@@ -55,6 +56,35 @@ def console(
         return entry
 
     return decorate
+
+
+def parser_of(command: str, description: str) -> argparse.ArgumentParser:
+    """Return a parser of the arguments of ``command``, with ``--help`` and ``--version``."""
+    parser = argparse.ArgumentParser(prog=command, description=description)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    return parser
+
+
+def version_line(command: str) -> str:
+    """Return what ``--version`` prints."""
+    from importlib.metadata import version  # which looks through all that is installed
+
+    return f"{command} {version('vdqn-runner')}"
+
+
+class _Version(argparse.Action):
+    """Prints the version, which is looked up only then."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Print it and end."""
+        print(version_line(parser.prog))
+        parser.exit()
 
 
 def unread(error: BaseException) -> bool:
