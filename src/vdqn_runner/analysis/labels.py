@@ -26,8 +26,9 @@ def labels(runs: Sequence[Run]) -> list[str]:
 
     The label is the algorithm's name, followed by the keys that differ between runs of that
     algorithm in any one environment (`VDQN lr=0.01`). A key chosen so is shown for every run of the
-    algorithm, so that a label means the same in all panels; keys that differ only from environment
-    to environment are not shown. Runs with equal configs are told apart by their folders.
+    algorithm that has it, so that a label means the same in all panels; keys that differ only from
+    environment to environment are not shown. Runs with equal configs are told apart by their
+    folders.
     """
     settings = [flatten(run.config) for run in runs]
     groups: dict[tuple[str, str], list[dict[str, Hashable]]] = {}
@@ -97,7 +98,9 @@ def _settings(values: Mapping[str, Hashable], keys: Sequence[str]) -> list[str]:
     ends = [key.rpartition(".")[2] for key in keys]
     short = [end if ends.count(end) == 1 else key for key, end in zip(keys, ends, strict=True)]
     return [
-        f"{name}={setting_text(values.get(key))}" for name, key in zip(short, keys, strict=True)
+        f"{name}={setting_text(values[key])}"
+        for name, key in zip(short, keys, strict=True)
+        if key in values
     ]
 
 
