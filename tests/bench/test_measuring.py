@@ -90,7 +90,8 @@ def test_filling_the_replay_is_what_the_loop_would_have_stored():
     task = Contestant("ours", "chain-5", "dqn", n_seeds=3, width=8, stored=2_500)
     batch = lockstep(task)
     assert len(batch.replay) == 2_500
-    drawn = batch.replay.sample(np.random.default_rng(0).random((3, 400)))
+    picks = np.random.default_rng(0).random((3, 400))
+    drawn = batch.replay.sample(picks, batch.step, batch.episodes)
     moved = drawn.next_obs.astype(int) - drawn.obs.astype(int)
     ends = np.isin(drawn.obs, (1, 5))
     assert (moved[ends] == 0).all()

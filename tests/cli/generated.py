@@ -30,6 +30,8 @@ CONTEXT = {
     ("algo", "vdqn"): ["algo=vdqn"],
     ("algo", "dqn"): ["algo=dqn"],
     ("algo", "noisynet"): ["algo=noisynet"],
+    ("algo", "bootstrapped"): ["algo=bootstrapped"],
+    ("algo", "bbq"): ["algo=bbq"],
     ("tracker", "none"): ["tracker=none"],
     ("tracker", "tensorboard"): ["tracker=tensorboard"],
     ("tracker", "mlflow"): ["tracker=mlflow"],
@@ -99,15 +101,15 @@ def range_of(field: FieldInfo) -> Within | None:
 def type_of(field: FieldInfo) -> str:
     """One word for what a field takes."""
     annotation = field.annotation
-    if annotation == AnySchedule:
+    plain = [get_args(p)[0] if get_origin(p) is Annotated else p for p in get_args(annotation)]
+    if AnySchedule in (annotation, *plain):
         return "schedule"
     if get_origin(annotation) is Literal:
         return "choice"
     if get_origin(annotation) is tuple:
         return "widths"
-    parts = [get_args(p)[0] if get_origin(p) is Annotated else p for p in get_args(annotation)]
     for kind in (bool, int, float, str):
-        if annotation is kind or kind in parts:
+        if annotation is kind or kind in plain:
             return kind.__name__
     raise AssertionError(f"no generator for {annotation}: teach this module the new type")
 
@@ -458,4 +460,9 @@ def right_requests(count: int) -> Iterator[tuple[dict[str, str], dict[str, Any]]
         }
         if asked.get("algo.noise") == "factorised":
             asked.pop("algo.theta_samples", None)
+        if not asked.get("algo.replay.alpha"):
+            for key in ("algo.replay.beta", "algo.replay.floor"):
+                asked.pop(key, None)
+        if chosen["env"] == "gym":
+            asked.pop("algo.spike_episodes", None)
         yield chosen, asked
