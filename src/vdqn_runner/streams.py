@@ -30,6 +30,10 @@ class Purpose(IntEnum):
     CHOOSING_NOISE = 8
     PRIOR = 9
     MASKS = 10
+    DYNAMICS = 11
+    DYNAMICS_REPLAY = 12
+    DYNAMICS_NOISE = 13
+    GAIN_NOISE = 14
 
 
 def generator(seed: int, purpose: Purpose, *index: int) -> np.random.Generator:

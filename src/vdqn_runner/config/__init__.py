@@ -29,6 +29,7 @@ from vdqn_runner.config.schema import (
     TensorBoardTracker,
     Tracker,
     VDQNConfig,
+    VimeConfig,
     WandbTracker,
 )
 
@@ -53,6 +54,7 @@ __all__ = [
     "RunConfig",
     "StochasticChainEnv",
     "VDQNConfig",
+    "VimeConfig",
     "MLflowTracker",
     "NoTracker",
     "TensorBoardTracker",
