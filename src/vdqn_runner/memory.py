@@ -16,6 +16,7 @@ from vdqn_runner.config import (
     NoisyNetConfig,
     RunConfig,
     VDQNConfig,
+    VimeConfig,
 )
 from vdqn_runner.envs.spec import EnvSpec
 from vdqn_runner.errors import ConfigError
@@ -27,6 +28,9 @@ PROCESS = 250 * 2**20
 
 WORKER = 60 * 2**20
 """What a worker adds to that beyond what it shares with the process it is forked from."""
+
+SAMPLES = 10
+"""Of a transition, by the dynamics model (``intrinsic.vime``)."""
 
 TRACKERS = {"none": 0, "tensorboard": 60, "mlflow": 200, "wandb": 130}
 """MiB of the processes that send to a tracker, as measured."""
@@ -43,17 +47,20 @@ class Needed:
         replay: The replay memories of all seeds once they are full, with the same.
         minibatches: Minibatches, and random numbers drawn ahead, of all seeds, with what the
             kernels' working space takes for them.
+        dynamics: The models of the intrinsic reward, where there is one, with all of the above.
     """
 
     processes: int
     networks: int
     replay: int
     minibatches: int
+    dynamics: int
 
     @property
     def total(self) -> int:
         """All together."""
-        return self.processes + self.networks + self.replay + self.minibatches
+        learning = self.networks + self.minibatches + self.dynamics
+        return self.processes + self.replay + learning
 
 
 def needed(config: RunConfig, spec: EnvSpec, n_seeds: int, n_workers: int) -> Needed:
@@ -91,6 +98,7 @@ def needed(config: RunConfig, spec: EnvSpec, n_seeds: int, n_workers: int) -> Ne
         networks=n_seeds * (learner + _derived(algo) * row) + n_workers * (least + row) + passing,
         replay=n_seeds * memory + n_workers * 2 * memory,
         minibatches=n_seeds * _minibatch_bytes(algo, sizes, states) + n_workers * (space - least),
+        dynamics=_dynamics_bytes(algo.vime, spec, n_seeds, n_workers) if algo.vime.eta else 0,
     )
 
 
@@ -112,6 +120,7 @@ def check_memory(config: RunConfig, spec: EnvSpec, n_seeds: int, n_workers: int)
         "algo.network.hidden": need.networks,
         "algo.replay.capacity": need.replay,
         "algo.batch_size": need.minibatches,
+        **({"algo.vime.hidden": need.dynamics} if need.dynamics else {}),
         **({"workers": need.processes} if n_workers > 1 else {}),
     }
     largest = max(keys, key=lambda key: keys[key])
@@ -119,6 +128,7 @@ def check_memory(config: RunConfig, spec: EnvSpec, n_seeds: int, n_workers: int)
     parts = (
         f"networks {_shown(need.networks)}, replay {_shown(need.replay)}, "
         f"minibatches {_shown(need.minibatches)}, processes {_shown(need.processes)}"
+        + (f", dynamics models {_shown(need.dynamics)}" if need.dynamics else "")
     )
     raise ConfigError(
         f"{_shown(need.total)} of memory are needed for {n_seeds} seeds ({parts}) and "
@@ -203,6 +213,21 @@ def _minibatch_bytes(algo: AlgoConfig, sizes: Sequence[int], states: bool) -> in
     transition = 2 * FLOAT * (2 if states else sizes[0]) + 24 + 5 * 8
     acting = 32 * FLOAT * sum(sizes)
     return algo.batch_size * (drawn_ahead + transition) + acting
+
+
+def _dynamics_bytes(vime: VimeConfig, spec: EnvSpec, n_seeds: int, n_workers: int) -> int:
+    """Return what the dynamics models of all seeds take (see ``intrinsic``)."""
+    sizes = [spec.obs_dim + spec.n_actions, *vime.hidden, spec.obs_dim]
+    row = FLOAT * row_length(sizes)
+    # Two kinds of rows, their targets and both moments; what follows from rho; and, for a while,
+    # gradients and what autograd keeps of the posterior and its divergence from the prior.
+    learner, derived = 4 * 2 * row, (2 + 14) * row
+    batches = {vime.batch_size, SAMPLES}
+    space = FLOAT * sum(space_length(sizes, batch, states=False) for batch in batches)
+    # Inputs and next observations, predictions, errors and their squares; a normal for each unit.
+    transition = FLOAT * (2 * sizes[0] + 5 * sizes[-1] + sum(sizes[1:])) + 64 * 8
+    minibatches = sum(batches) * transition
+    return n_seeds * (learner + derived + minibatches) + n_workers * (space + 2 * learner)
 
 
 def _padded(count: int, multiple: int) -> int:

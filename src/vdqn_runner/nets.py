@@ -23,13 +23,18 @@ _SMALLEST_VARIANCE = 1e-36
 
 
 def features(layout: Layout, x: Tensor) -> Tensor:
-    """Return what the network sees, ``[S, B, in]``: vectors as they are, numbers s as a code.
+    """Return what the network sees, ``[S, B, in]``: vectors as they are, numbers s as a code."""
+    return vectors(x, layout.sizes[0])
+
+
+def vectors(x: Tensor, length: int) -> Tensor:
+    """Return ``x`` as vectors ``[S, B, length]``, numbers s as their thermometer code.
 
     The thermometer code of s is x_i = 1 for i <= s, else 0 (i from 1; appendix "Chain MDP").
     """
     if x.is_floating_point():
         return x
-    places = torch.arange(layout.sizes[0], device=x.device)
+    places = torch.arange(length, device=x.device)
     return (places < x.unsqueeze(-1)).to(torch.float32)
 
 

@@ -31,6 +31,10 @@ class Purpose(IntEnum):
     PRIOR = 9
     MASKS = 10
     SPIKES = 11
+    DYNAMICS = 12
+    DYNAMICS_REPLAY = 13
+    DYNAMICS_NOISE = 14
+    GAIN_NOISE = 15
 
 
 def generator(seed: int, purpose: Purpose, *index: int) -> np.random.Generator:

@@ -21,6 +21,7 @@ from vdqn_runner.divergence import all_finite, not_finite
 from vdqn_runner.envs import EnvSpec, make_envs
 from vdqn_runner.errors import RunError
 from vdqn_runner.evaluate import COLUMNS, evaluate, is_due
+from vdqn_runner.intrinsic import make_intrinsic
 from vdqn_runner.layout import q_layout
 from vdqn_runner.progress import Report
 from vdqn_runner.recent import RecentReturns
@@ -49,6 +50,7 @@ class Lockstep:
         spikes = config.algo.spike_episodes if isinstance(config.algo, BBQConfig) else 0
         episodes = config.episodes + spikes
         self.replay = make_replay(len(seeds), spec, config.algo.replay, episodes)
+        self.intrinsic = make_intrinsic(config.algo, seeds, spec, self._inputs, config.device)
         self._picks = UniformBlocks(seeds, Purpose.REPLAY, config.algo.batch_size)
         # Of a transition that something follows, and of one that nothing does.
         self._discounts = np.array([config.env.gamma, 0.0], np.float32)
@@ -82,21 +84,25 @@ class Lockstep:
 
     def advance(self) -> np.ndarray:
         """Take one environment step in every seed; return which episodes ended, bool [S]."""
-        obs = self._inputs(self.envs.observe()[:, None])
-        actions = self.algo.act(obs, self.clock)
+        obs = self.envs.observe()
+        actions = self.algo.act(self._inputs(obs[:, None]), self.clock)
         result = self.envs.step(actions)
         self.step += 1
         # A time limit is an end like any other unless the textbook treatment is asked for.
         terminal = result.terminated if self._bootstrap else result.terminated | result.truncated
-        self.replay.add(actions, result.reward, terminal, result.next_obs)
+        reward = result.reward + self.intrinsic.bonus(obs, actions, result.next_obs)
+        self.replay.add(actions, reward, terminal, result.next_obs)
         self.returns += result.reward
         self.lengths += 1
         self.terminated = result.terminated
-        return result.terminated | result.truncated
+        ended = result.terminated | result.truncated
+        self.intrinsic.episodes_ended(np.flatnonzero(ended))
+        return ended
 
     def learn(self) -> None:
         """Take one gradient step where one is due, and copy the target where that is due."""
         algo = self.config.algo
+        self.intrinsic.learn(self.replay, self.step)
         self._last_figures = {}
         if len(self.replay) >= algo.learning_starts and self.step % algo.train_every == 0:
             drawn = self.replay.sample(self._picks.draw(), self.step, self.episodes)
@@ -118,16 +124,21 @@ class Lockstep:
         """
         figures, norms = self._last_figures, self.algo.learner.gradient_norms
         copied = self.step % self.config.algo.target_period == 0
-        if copied or (figures and not all_finite(figures, norms)):
+        finite = self.intrinsic.finite() and (not figures or all_finite(figures, norms))
+        if copied or not finite:
             return self.not_finite()
         return {}
 
     def not_finite(self) -> dict[int, str]:
         """Look at all parameters too; to be asked before any of them are kept."""
         norms, online = self.algo.learner.gradient_norms, self.algo.learner.online
-        rows = range(len(self.seeds))
-        found = {row: not_finite(row, self._last_figures, norms, online) for row in rows}
-        return {row: what for row, what in found.items() if what}
+        found = {}
+        for row in range(len(self.seeds)):
+            learned = not_finite(row, self._last_figures, norms, online)
+            what = "; ".join(filter(None, (learned, self.intrinsic.not_finite(row))))
+            if what:
+                found[row] = what
+        return found
 
     def _lr(self) -> np.ndarray:
         return value_at(self.config.algo.lr, self.step, self.episodes)
@@ -185,6 +196,7 @@ class Lockstep:
             "lr": float(self._lr()[row]),
             **scheduled,
             **self.algo.snapshot(row),
+            **self.intrinsic.figures(row),
         }
 
     def evaluation_figures(self, row: int) -> list[dict[str, Any]]:
@@ -198,6 +210,7 @@ class Lockstep:
         for sums in self.sums.values():
             sums[row] = 0.0
         self.counts[row] = 0
+        self.intrinsic.begin_log_row(row)
 
     def policy(self, row: int) -> dict[str, dict[str, Tensor]]:
         """Return a seed's online parameters: for each kind (``mu``, say) its layers by name."""
@@ -210,6 +223,7 @@ class Lockstep:
         self.envs.select(rows)
         self.replay.select(rows)
         base.select(self.algo, rows)
+        self.intrinsic.select(rows)
         self._picks.select(rows)
         for name in ("episodes", "starting", "returns", "lengths", "counts", "terminated"):
             setattr(self, name, getattr(self, name)[rows])
@@ -231,6 +245,7 @@ class Lockstep:
             "picks": self._picks.state(row),
             "learner": self.algo.learner.state(row),
             "algo": base.state(self.algo, row),
+            "intrinsic": self.intrinsic.state(row),
         }
 
     def load(self, states: Sequence[Mapping[str, Any]]) -> None:
@@ -249,6 +264,8 @@ class Lockstep:
         self._picks.load([state["picks"] for state in states])
         self.algo.learner.load([state["learner"] for state in states])
         base.load(self.algo, [state["algo"] for state in states])
+        # Checkpoints of before there were intrinsic rewards do not have it.
+        self.intrinsic.load([state.get("intrinsic") for state in states])
 
 
 def inputs(stored: np.ndarray, spec: EnvSpec) -> Tensor:

@@ -38,6 +38,7 @@ NAMES = {
     "Bootstrapped DQN": {"name": "bootstrapped", "prior_scale": 0.0},
     "Bootstrapped DQN with priors": {"name": "bootstrapped", "prior_scale": 3.0},
     "BBQ network with spikes": {"name": "bbq", "spike_episodes": 3},
+    "DQN with VIME": {"name": "dqn", "vime": {"eta": 0.1}},
     "Boltzmann": {"name": "boltzmann"},
 }  # fmt: skip
 

@@ -463,6 +463,8 @@ def right_requests(count: int) -> Iterator[tuple[dict[str, str], dict[str, Any]]
         if not asked.get("algo.replay.alpha"):
             for key in ("algo.replay.beta", "algo.replay.floor"):
                 asked.pop(key, None)
+        if not asked.get("algo.vime.eta"):
+            asked = {key: v for key, v in asked.items() if not key.startswith("algo.vime.")}
         if chosen["env"] == "gym":
             asked.pop("algo.spike_episodes", None)
         yield chosen, asked

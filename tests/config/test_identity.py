@@ -131,6 +131,8 @@ LATER = [
     {"algo__replay__alpha": 0.6},
     {"algo__replay": {"alpha": 0.6, "beta": 0.5}},
     {"algo__replay": {"alpha": 0.6, "floor": 1e-5}},
+    {"algo__vime": {"eta": 0.1}},
+    {"algo__vime": {"eta": 0.1, "window": 9}},
 ]
 
 

@@ -121,6 +121,16 @@ GROWTH = {
         request("bootstrapped", hidden=[100], n_seeds=3),
         request("bootstrapped", hidden=[1500, 1500], n_seeds=3),
     ),
+    "dynamics": (
+        request("dqn", [8], settings={"vime": {"eta": 0.1}}, n_seeds=3),
+        request("dqn", [8], settings={"vime": {"eta": 0.1, "hidden": [1200, 1200]}}, n_seeds=3),
+    ),
+    "dynamics-minibatch": (
+        request("dqn", [8], WIDE, {"vime": {"eta": 0.1, "hidden": [8]}}, n_seeds=2),
+        request(
+            "dqn", [8], WIDE, {"vime": {"eta": 0.1, "hidden": [8], "batch_size": 1500}}, n_seeds=2
+        ),
+    ),
     "network-noisynet": (request("noisynet", [100]), request("noisynet", [1200, 1200])),
     "seeds": (request(hidden=[800, 800]), request(hidden=[800, 800], n_seeds=8)),
     "evaluation": (
@@ -184,6 +194,7 @@ def test_a_run_that_does_not_fit_is_refused_with_what_would_help(monkeypatch):
         (request(hidden=[9000]), "algo.network.hidden"),
         (request(env={"kind": "gym", "id": "CartPole-v1"}, episodes=10**5), "algo.replay.capacity"),
         (request(settings={"batch_size": 10**6}), "algo.batch_size"),
+        (request(settings={"vime": {"eta": 1.0, "hidden": [90_000]}}), "algo.vime.hidden"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

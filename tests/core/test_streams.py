@@ -30,6 +30,10 @@ def test_purposes_keep_their_numbers():
         "PRIOR": 9,
         "MASKS": 10,
         "SPIKES": 11,
+        "DYNAMICS": 12,
+        "DYNAMICS_REPLAY": 13,
+        "DYNAMICS_NOISE": 14,
+        "GAIN_NOISE": 15,
     }
 
 

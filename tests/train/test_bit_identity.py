@@ -21,6 +21,7 @@ OPTIONS = {
     "network": {"hidden": [18, 11], "dueling": True},
     "replay": {"alpha": 0.6, "capacity": 70},
 }
+VIME = {"eta": 0.1, "hidden": [9, 7], "batch_size": 11, "train_every": 2, "window": 3}
 VARIANTS = {
     "vdqn, theta for an episode": ("vdqn", {"resample": "episode"}),
     "vdqn, theta for a minibatch": ("vdqn", {"theta_samples": "per_batch"}),
@@ -48,6 +49,9 @@ VARIANTS = {
     "bbq": ("bbq", {"resample": "episode"}),
     "bbq, all options": ("bbq", OPTIONS),
     "bootstrapped": ("bootstrapped", {"heads": 3}),
+    "dqn, vime": ("dqn", {"vime": VIME}),
+    "vdqn, all options, vime": ("vdqn", OPTIONS | {"vime": VIME}),
+    "bootstrapped, vime": ("bootstrapped", {"heads": 3, "vime": VIME}),
     "bootstrapped, all options": ("bootstrapped", OPTIONS | {"heads": 3, "prior_scale": 2.0}),
 }
 

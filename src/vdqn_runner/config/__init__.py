@@ -30,6 +30,7 @@ from vdqn_runner.config.schema import (
     TensorBoardTracker,
     Tracker,
     VDQNConfig,
+    VimeConfig,
     WandbTracker,
 )
 
@@ -55,6 +56,7 @@ __all__ = [
     "RunConfig",
     "StochasticChainEnv",
     "VDQNConfig",
+    "VimeConfig",
     "MLflowTracker",
     "NoTracker",
     "TensorBoardTracker",

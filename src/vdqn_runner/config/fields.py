@@ -25,6 +25,7 @@ TEXTS = {
     "tracker.uri": "a database or server like sqlite:///all.db or http://host:5000, or null",
     "env.id": "the id of a registered gymnasium environment, like LunarLander-v3",
     "algo.network.hidden": "a list of 1 to 32 whole numbers from 1 to 1000000, like [100,100]",
+    "algo.vime.hidden": "a list of 1 to 32 whole numbers from 1 to 1000000, like [32]",
     ".points": "a list of [time, value] with whole times from 0 up that rise",
 }
 

@@ -165,6 +165,43 @@ class ReplayConfig(Settings):
         return self
 
 
+class VimeConfig(Settings):
+    """The intrinsic reward of VIME (Houthooft et al. 2016), which any algorithm can have."""
+
+    eta: Annotated[float, AfterValidator(Within(0, 1e15))] = Field(
+        0.0,
+        description="weight of the information gain that is added to rewards in replay, not in "
+        "logs; 0 for none",
+    )
+    hidden: Annotated[tuple[Width, ...], Field(strict=False, min_length=1, max_length=32)] = Field(
+        (32,), description="widths of the dynamics model's hidden layers; needs eta, as all below"
+    )
+    lr: Positive = Field(1e-3, description="Adam's step size for the dynamics model")
+    batch_size: Annotated[int, AfterValidator(Within(1, 10**6))] = Field(
+        10, description="transitions in a minibatch of the dynamics model"
+    )
+    train_every: Steps = Field(1, description="steps between updates of the dynamics model")
+    sigma_prior: Positive = Field(
+        0.5, description="standard deviation of the prior of every weight, and the first posterior"
+    )
+    step: Positive = Field(
+        0.01, description="lambda, the length of the update by which information gain is measured"
+    )
+    window: Annotated[int, AfterValidator(Within(1, 10_000))] = Field(
+        10, description="last episodes whose median information gains normalise the next ones"
+    )
+
+    @model_validator(mode="after")
+    def _settings_are_used(self) -> "VimeConfig":
+        """Refuse settings of the intrinsic reward where there is none."""
+        if self.eta == 0:
+            for key, field in type(self).model_fields.items():
+                if getattr(self, key) != field.default:
+                    allowed = "has no effect where algo.vime.eta is 0; give eta too, like 0.01"
+                    raise refuse(key, getattr(self, key), allowed)
+        return self
+
+
 class AlgoConfig(Settings):
     """What all algorithms share."""
 
@@ -182,6 +219,7 @@ class AlgoConfig(Settings):
     network: NetworkConfig = Field(NetworkConfig(), description="the Q-network")
     optimizer: OptimizerConfig = Field(OptimizerConfig(), description="Adam's other settings")
     replay: ReplayConfig = Field(ReplayConfig(), description="the replay memory")
+    vime: VimeConfig = later(VimeConfig(), "the intrinsic reward")
 
     @property
     def plain(self) -> bool:

@@ -28,6 +28,7 @@ def system_name(algo: Mapping[str, Any]) -> str:
         *(["with factorised noise"] if algo.get("noise") == "factorised" else []),
         *(["with priors"] if algo.get("prior_scale") else []),
         *(["with spikes"] if algo.get("spike_episodes") else []),
+        *(["with VIME"] if (algo.get("vime") or {}).get("eta") else []),
     ]
     text = " ".join(words)
     return text[0].upper() + text[1:]

@@ -58,6 +58,10 @@ class PrioritisedReplay:
         weight /= weight.max(axis=1, keepdims=True)
         return self._memory.take(place, weight.astype(np.float32))
 
+    def equally(self, uniform: np.ndarray) -> Transitions:
+        """Return transitions by ``uniform`` [S, B] in [0, 1), whatever their priorities."""
+        return self._memory.equally(uniform)
+
     def learned(self, drawn: Transitions, errors: np.ndarray | None) -> None:
         """Give the transitions of a minibatch the priorities of their ``errors`` [S, B].
 

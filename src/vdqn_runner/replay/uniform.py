@@ -92,6 +92,10 @@ class UniformReplay:
 
         When that is, ``step`` and ``episodes`` [S], does not matter here.
         """
+        return self.equally(uniform)
+
+    def equally(self, uniform: np.ndarray) -> Transitions:
+        """Return transitions by ``uniform`` [S, B] in [0, 1), each of those held equally often."""
         place = (uniform * len(self)).astype(np.int64)
         return self.take(place, np.ones(place.shape, np.float32))
 
