@@ -258,7 +258,10 @@ def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     except argparse.ArgumentError as error:
         raise ConfigError(str(error)) from error
     if unknown:
-        raise ConfigError(f"{unknown[0]}: unknown flag; see vdqn-run --help")
+        from vdqn_runner.config.flags import about_flag
+
+        known = [flag for action in parser._actions for flag in action.option_strings]
+        raise ConfigError(about_flag(unknown[0], [*known, *quiet, DRY_RUN, "--version"]))
     for override in args.overrides:
         line.remove(override)
     return args, line
