@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vdqn_runner.console import console, unread, version_line
-from vdqn_runner.errors import ConfigError, HeldError, RunError
+from vdqn_runner.errors import NOWHERE, ConfigError, HeldError, RunError, working_folder_is_gone
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -191,6 +191,8 @@ def _command(arguments: list[str]) -> int:
     if "--version" in arguments:
         print(version_line("vdqn-run"))
         return OK
+    if working_folder_is_gone():
+        raise ConfigError(NOWHERE)
     dry = DRY_RUN in arguments
     args, flags = _parse([item for item in arguments if item != DRY_RUN])
     if args.shell_completion or args.hydra_help:
@@ -258,7 +260,10 @@ def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     except argparse.ArgumentError as error:
         raise ConfigError(str(error)) from error
     if unknown:
-        raise ConfigError(f"{unknown[0]}: unknown flag; see vdqn-run --help")
+        from vdqn_runner.config.flags import about_flag
+
+        known = [flag for action in parser._actions for flag in action.option_strings]
+        raise ConfigError(about_flag(unknown[0], [*known, *quiet, DRY_RUN, "--version"]))
     for override in args.overrides:
         line.remove(override)
     return args, line

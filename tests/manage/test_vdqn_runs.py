@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from vdqn_runner.analysis import plot, summary
 from vdqn_runner.analysis.pack import pack
+from vdqn_runner.analysis.report import command as report
 from vdqn_runner.config import build
 from vdqn_runner.manage import command
 from vdqn_runner.manage.resume import stretches
@@ -142,6 +144,42 @@ def test_going_on_ends_in_the_undisturbed_bytes(mixed, tmp_path, capsys):
                 seed(expected, number) / name
             ).read_bytes()
     assert told(capsys, "resume", mixed)[1] == [f"{mixed}: done already"]
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ("a: 15\nalgo\nenv: x\n", "cannot be read: lines 2 to 3: could not find expected ':'"),
+        ("algo: {name: dqn\n", "cannot be read: lines 1 to 2: expected ',' or '}', but got"),
+        ("a: 1\nb: x: 3\n", "cannot be read: line 2: mapping values are not allowed here"),
+        ("a: \x01\n", "cannot be read: "),
+        ("- 3\n", "is no config of a run: lacks algo.name"),
+        ("", "is no config of a run: lacks algo.name"),
+        (None, "cannot be read: No such file or directory"),
+    ],
+)
+def test_a_run_that_cannot_be_read_hides_no_others(run, tmp_path, capsys, config, why):
+    other = train(tmp_path / "runs", n_seeds=1, episodes=16)
+    file = run / "config.yaml"
+    file.unlink()
+    if config is not None:
+        file.write_text(config)
+    code, lines, err = told(capsys, "ls", tmp_path / "runs")
+    assert (code, err) == (0, "")
+    states = {row.split()[0]: row.split()[2] for row in lines[1:3]}
+    assert states == {str(run): "unreadable", str(other): "done"}
+    assert len(lines) == 4 and lines[3].startswith(f"{file}: {why}") and lines[3].isprintable()
+    assert told(capsys, "ls", run)[1][2] == lines[3]
+
+
+def test_commands_that_need_all_runs_name_the_line_that_is_wrong(run, tmp_path, capsys):
+    (run / "config.yaml").write_text("episodes: 15\nalgo\nenv: x\n")
+    for main in (summary.main, plot.main, report.main):
+        assert main([str(tmp_path / "runs"), "-o", str(tmp_path / "new")]) == 1
+        err = capsys.readouterr().err
+        assert (
+            err.count("\n") == 1 and f"{run / 'config.yaml'}: cannot be read: lines 2 to 3: " in err
+        )
 
 
 def test_paths_are_written_as_they_were_given(mixed, tmp_path, capsys, monkeypatch):

@@ -101,6 +101,19 @@ class Run:
         return int(self.config["episodes"])
 
 
+@dataclass(frozen=True)
+class Unreadable:
+    """A folder that should be a run, and cannot be understood.
+
+    Attributes:
+        path: the folder.
+        reason: one line that names the file.
+    """
+
+    path: Path
+    reason: str
+
+
 def find_runs(paths: Iterable[str | Path]) -> list[Run]:
     """All runs at or below the given folders, each once, sorted by path.
 
@@ -108,14 +121,22 @@ def find_runs(paths: Iterable[str | Path]) -> list[Run]:
         ConfigError: a path does not exist, or no run lies at or below it.
         RunError: a `config.yaml` cannot be understood.
     """
-    folders: dict[Path, Path] = {}
-    for path in map(Path, paths):
-        below = _run_folders(path) if path.is_dir() else []
-        if not below:
-            raise ConfigError(_no_runs(path))
-        for folder in below:
-            folders.setdefault(folder.resolve(), folder)
-    return [_read_run(folder) for _, folder in sorted(folders.items())]
+    return [_read_run(folder) for folder in _find(paths, _is_run)]
+
+
+def find_all(paths: Iterable[str | Path]) -> list[Run | Unreadable]:
+    """As ``find_runs``, but what cannot be understood is among them, and seeds without a config.
+
+    Raises:
+        ConfigError: a path does not exist, or there is nothing at or below it.
+    """
+    found: list[Run | Unreadable] = []
+    for folder in _find(paths, _looks_like_run):
+        try:
+            found.append(_read_run(folder))
+        except RunError as error:
+            found.append(Unreadable(folder, str(error)))
+    return found
 
 
 def find_run(path: Path) -> Run:
@@ -215,14 +236,32 @@ def unfinished(run: Run, episodes: pd.DataFrame) -> str:
     return f"{run.path} is unfinished: of {run.episodes} episodes " + ", ".join(shown + more)
 
 
-def _run_folders(top: Path) -> list[Path]:
-    found = []
-    for folder, subfolders, files in os.walk(top, followlinks=True):
-        seeds = any(name.startswith("seed-") for name in subfolders)
-        if "config.yaml" in files and (seeds or SEEDS in files):
-            found.append(Path(folder))
-            subfolders.clear()
-    return found
+def _find(
+    paths: Iterable[str | Path], wanted: Callable[[list[str], list[str]], bool]
+) -> list[Path]:
+    """All folders with these subfolders and files, at or below the paths, sorted, each once."""
+    folders: dict[Path, Path] = {}
+    for top in map(Path, paths):
+        below = []
+        for folder, subfolders, files in os.walk(top, followlinks=True):
+            if wanted(subfolders, files):
+                below.append(Path(folder))
+                subfolders.clear()
+        if not below:
+            raise ConfigError(_no_runs(top))
+        for one in below:
+            folders.setdefault(one.resolve(), one)
+    return [folder for _, folder in sorted(folders.items())]
+
+
+def _is_run(subfolders: list[str], files: list[str]) -> bool:
+    seeds = any(name.startswith("seed-") for name in subfolders)
+    return "config.yaml" in files and (seeds or SEEDS in files)
+
+
+def _looks_like_run(subfolders: list[str], files: list[str]) -> bool:
+    numbers = [name.removeprefix("seed-") for name in subfolders if name.startswith("seed-")]
+    return _is_run(subfolders, files) or any(map(str.isdecimal, numbers))
 
 
 def _read_run(path: Path) -> Run:
@@ -232,7 +271,7 @@ def _read_run(path: Path) -> Run:
     try:
         config = OmegaConf.to_container(OmegaConf.load(file))
     except Exception as error:  # OmegaConf, YAML and the file system each raise their own kinds
-        raise RunError(f"{file}: cannot be read: {_first_line(error)}") from error
+        raise RunError(f"{file}: cannot be read: {_why_unreadable(error)}") from error
     seeds, packed = _seeds(path)
     mapping = {str(k): v for k, v in config.items()} if isinstance(config, dict) else {}
     run = Run(path, mapping, seeds, packed)
@@ -346,6 +385,22 @@ def _check_episodes(file: Path, frame: pd.DataFrame) -> None:
 def _check_returns(file: Path, frame: pd.DataFrame) -> None:
     if not frame["return"].abs().lt(float("inf")).all():
         raise RunError(f"{file}: holds a return that is not finite")
+
+
+def _why_unreadable(error: Exception) -> str:
+    """One line about a YAML file that cannot be read; with the number of its line if that is why.
+
+    YAML itself says first what it was about to read. Where that began is often the wrong line, and
+    what it then found, the one after it.
+    """
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if mark is None or not problem:
+        return _first_line(error)
+    last = mark.line + 1
+    first = (getattr(error, "context_mark", None) or mark).line + 1
+    return f"{f'line {last}' if first == last else f'lines {first} to {last}'}: {problem}"
 
 
 def _first_line(error: Exception) -> str:

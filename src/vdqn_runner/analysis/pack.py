@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vdqn_runner.analysis.answer import answer, parser_of_runs
+from vdqn_runner.analysis.answer import answer, output_folder, parser_of_runs
 from vdqn_runner.analysis.load import (
     TABLES,
     Run,
@@ -22,7 +22,7 @@ from vdqn_runner.analysis.load import (
 from vdqn_runner.analysis.packed import SEEDS, SUFFIX, compress, read_seeds, seeds_table
 from vdqn_runner.console import console
 from vdqn_runner.errors import ConfigError, RunError
-from vdqn_runner.runs.atomic import write_atomic
+from vdqn_runner.runs.atomic import cannot_make, write_atomic
 
 _LEVELS = 4  # name, environment, algorithm, hash
 
@@ -46,7 +46,8 @@ def pack(paths: Sequence[Path], output: Path) -> Iterator[Path]:
         output: folder for the copies; made if it is not there.
 
     Raises:
-        ConfigError: no runs; two that would have one place, or one whose place is its own.
+        ConfigError: no runs; two that would have one place, or one whose place is its own; or
+            nowhere to write to.
         RunError: a run that is damaged, or a packed run with seeds that its new copy would lack.
     """
     places = _places(find_runs(paths), output)
@@ -57,6 +58,7 @@ def pack(paths: Sequence[Path], output: Path) -> Iterator[Path]:
         # What cannot be read back must not be packed.
         load_updates(run)
         load_evaluations(run)
+        output_folder(output)
         pack_run(run, place)
         yield place
 
@@ -78,7 +80,10 @@ def pack_run(run: Run, place: Path) -> None:
             raise RunError(
                 f"{place}: holds seed {lost[0]}, which {run.path} does not; remove it to pack anew"
             )
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_make(place, error) from error
     # Until all is written the folder is no packed run, so that no mixture of two is ever read.
     marker.unlink(missing_ok=True)
     for name in tables:

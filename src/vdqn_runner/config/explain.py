@@ -1,5 +1,6 @@
 """Saying in one line why a request does not compose."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from hydra._internal.hydra import Hydra
@@ -58,7 +59,7 @@ def explain(
             run_mode=RunMode.MULTIRUN,
         )
     except Exception as problem_of_groups:
-        return ConfigError(f"{one_line(problem_of_groups)}{where}")
+        return ConfigError(f"{one_line(problem_of_groups, overrides)}{where}")
     for override in mine:
         if override not in chosen:
             problem = _key_problem(base, override)
@@ -67,12 +68,17 @@ def explain(
     return ConfigError(f"{one_line(error)}{where}")
 
 
-def one_line(error: BaseException) -> str:
-    """Return an exception's text, or its cause's where it has none, joined into one line."""
+def one_line(error: BaseException, overrides: Sequence[Override] = ()) -> str:
+    """Return an exception's text, or its cause's where it has none, joined into one line.
+
+    A plugin that is missing is told of the one of ``overrides`` that needs it, if one does.
+    """
     missing = error.missing_cfg_file if isinstance(error, MissingConfigException) else None
     group, _, option = (missing or "").rpartition("/")
     if group in ("hydra/launcher", "hydra/sweeper") and option in PLUGINS:
-        return f"{group}={option}: needs a plugin: pip install 'vdqn-runner[{PLUGINS[option]}]'"
+        asked = [item.input_line for item in overrides if item.key_or_group == group]
+        shown = asked[0] if asked else f"{group}={option}"
+        return f"{shown}: needs a plugin: pip install 'vdqn-runner[{PLUGINS[option]}]'"
     if isinstance(error, MissingConfigException) and error.options:
         hint = "; more come with Hydra's plugins" if "launcher" in str(error) else ""
         return f"{error.missing_cfg_file}: must be one of {', '.join(error.options)}{hint}"

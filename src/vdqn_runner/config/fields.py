@@ -68,11 +68,22 @@ def known_fields(mapping: Mapping[str, Any]) -> dict[str, FieldInfo]:
 
 def known_names() -> list[str]:
     """Return every dotted key that some run has, and the names of the groups."""
-    names = {name for name, _ in walk(RunConfig, "")} | set(GROUPS)
+    return sorted({name for name, _ in _every_field()} | set(GROUPS))
+
+
+def takes_list(key: str) -> bool:
+    """Whether a list is a value of the dotted key, in some run."""
+    return key.endswith(".points") or any(
+        name == key and get_origin(field.annotation) is tuple for name, field in _every_field()
+    )
+
+
+def _every_field() -> Iterator[tuple[str, FieldInfo]]:
+    """Yield the fields of all kinds of runs, with their dotted keys."""
+    yield from walk(RunConfig, "")
     for group, options in GROUPS.items():
         for model in options.values():
-            names |= {name for name, _ in walk(model, f"{group}.")}
-    return sorted(names)
+            yield from walk(model, f"{group}.")
 
 
 def schedule_field(value: Any, name: str) -> FieldInfo | None:

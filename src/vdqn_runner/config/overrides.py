@@ -7,7 +7,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import OverrideParseException
 
-from vdqn_runner.config.fields import known_names
+from vdqn_runner.config.fields import known_names, takes_list
 from vdqn_runner.config.suggest import closest_key, did_you_mean
 from vdqn_runner.config.words import shortened
 from vdqn_runner.errors import ConfigError
@@ -78,10 +78,9 @@ def refuse_sweeps(overrides: Sequence[Override], *, showing: bool = False) -> No
                 if showing
                 else "several values are a sweep; add -m to run one job for each"
             )
-            raise ConfigError(
-                f"{shortened(override.input_line or '')}: {remedy}, "
-                f"or write {override.get_key_element()}=[...] for a list"
-            )
+            key = override.key_or_group
+            as_list = f", or write {key}=[...] for a list" if takes_list(key) else ""
+            raise ConfigError(f"{shortened(override.input_line or '')}: {remedy}{as_list}")
 
 
 def _depth(text: str) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vdqn_runner.analysis.labels import flatten, setting_text
-from vdqn_runner.analysis.load import Run, find_run, find_runs
+from vdqn_runner.analysis.load import Run, Unreadable, find_all, find_run
 from vdqn_runner.manage.survey import as_table, shown_states, survey
 
 # What `flatten` leaves out, because it says which panel of a figure a run belongs to.
@@ -16,12 +16,19 @@ _PLACE = ("kind", "id", "n")
 def listing(paths: Sequence[Path]) -> Iterator[str]:
     """Yield a table with a row for each run at or below the paths.
 
+    Those that cannot be understood are among them; why is told below the table.
+
     Raises:
         ConfigError: A path does not exist, or no run lies there.
         RunError: A run's files cannot be understood.
     """
-    rows = []
-    for one in map(survey, find_runs(paths)):
+    rows, reasons = [], []
+    for run in find_all(paths):
+        if isinstance(run, Unreadable):
+            rows.append([str(run.path), "-", "unreadable", "-", "-", "-"])
+            reasons.append(run.reason)
+            continue
+        one = survey(run)
         last = one.last_return
         rows.append(
             [
@@ -35,6 +42,7 @@ def listing(paths: Sequence[Path]) -> Iterator[str]:
         )
     header = ["run", "seeds", "state", "done", "return", "updated (UTC)"]
     yield from as_table(header, rows, right=(1, 3, 4))
+    yield from reasons
 
 
 def details(path: Path) -> Iterator[str]:
