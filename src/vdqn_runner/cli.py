@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vdqn_runner.console import console, unread, version_line
-from vdqn_runner.errors import ConfigError, HeldError, RunError
+from vdqn_runner.errors import NOWHERE, ConfigError, HeldError, RunError, working_folder_is_gone
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -191,6 +191,8 @@ def _command(arguments: list[str]) -> int:
     if "--version" in arguments:
         print(version_line("vdqn-run"))
         return OK
+    if working_folder_is_gone():
+        raise ConfigError(NOWHERE)
     dry = DRY_RUN in arguments
     args, flags = _parse([item for item in arguments if item != DRY_RUN])
     if args.shell_completion or args.hydra_help:

@@ -1,6 +1,10 @@
 """The two ways in which a command can end badly, and their exit codes."""
 
+import os
 from collections.abc import Iterable, Mapping
+
+NOWHERE = "the folder in which it runs is gone; change to one that is there"
+"""What to say where the working folder was deleted, of which the system's errors name nothing."""
 
 _TOLD = 3
 
@@ -46,6 +50,22 @@ class SeedFailures(RunError):
             return "; ".join(told)
         others = [seed for same in list(seeds.values())[_TOLD:] for seed in same]
         return "; ".join([*told[:_TOLD], f"and {seed_names(others)}, see their status.json"])
+
+
+def os_error_line(error: OSError) -> str:
+    """Return what the system says is wrong, and with which file."""
+    if error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return NOWHERE if working_folder_is_gone() else str(error)
+
+
+def working_folder_is_gone() -> bool:
+    """Whether the folder in which this process runs was deleted."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def seed_names(seeds: Iterable[int]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from vdqn_runner.config.schema import RunConfig
 from vdqn_runner.errors import RunError
-from vdqn_runner.runs.atomic import cannot_write, write_atomic
+from vdqn_runner.runs.atomic import cannot_make, write_atomic
 
 JOBS = "jobs.json"
 
@@ -66,7 +66,7 @@ def begin(folder: Path, jobs: Mapping[RunConfig, Sequence[str]] | None) -> None:
                 path.unlink()
         (folder / JOBS).unlink(missing_ok=True)
     except OSError as error:
-        raise cannot_write(folder, error) from error
+        raise cannot_make(folder, error) from error
     if jobs is None:
         return
     planned = [

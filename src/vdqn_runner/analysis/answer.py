@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from vdqn_runner.console import parser_of, unread
-from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.errors import ConfigError, RunError, os_error_line
 
 
 def answer(command: str, work: Callable[[], Iterable[object]]) -> int:
@@ -22,10 +22,13 @@ def answer(command: str, work: Callable[[], Iterable[object]]) -> int:
     except ConfigError as error:
         print(f"{command}: {error}", file=sys.stderr)
         return 2
-    except (RunError, OSError) as error:
+    except RunError as error:
+        print(f"{command}: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
         if unread(error):
             raise
-        print(f"{command}: {error}", file=sys.stderr)
+        print(f"{command}: {os_error_line(error)}", file=sys.stderr)
         return 1
     return 0
 

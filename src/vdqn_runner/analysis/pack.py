@@ -22,7 +22,7 @@ from vdqn_runner.analysis.load import (
 from vdqn_runner.analysis.packed import SEEDS, SUFFIX, compress, read_seeds, seeds_table
 from vdqn_runner.console import console
 from vdqn_runner.errors import ConfigError, RunError
-from vdqn_runner.runs.atomic import write_atomic
+from vdqn_runner.runs.atomic import cannot_make, write_atomic
 
 _LEVELS = 4  # name, environment, algorithm, hash
 
@@ -47,7 +47,8 @@ def pack(paths: Sequence[Path], output: Path) -> Iterator[Path]:
 
     Raises:
         ConfigError: no runs; two that would have one place, or one whose place is its own.
-        RunError: a run that is damaged, or a packed run with seeds that its new copy would lack.
+        RunError: a run that is damaged, a packed run with seeds that its new copy would lack, or a
+            place that cannot be written.
     """
     places = _places(find_runs(paths), output)
     for place, run in places.items():
@@ -78,7 +79,10 @@ def pack_run(run: Run, place: Path) -> None:
             raise RunError(
                 f"{place}: holds seed {lost[0]}, which {run.path} does not; remove it to pack anew"
             )
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_make(place, error) from error
     # Until all is written the folder is no packed run, so that no mixture of two is ever read.
     marker.unlink(missing_ok=True)
     for name in tables:

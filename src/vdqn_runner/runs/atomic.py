@@ -94,6 +94,15 @@ def write_atomic(
     sync_folder(path.parent)
 
 
+def cannot_make(folder: Path, error: OSError) -> RunError:
+    """Return the one-line error for a folder that cannot be made, with those above it."""
+    if error.errno != errno.ENOENT:
+        return cannot_write(folder, error)
+    # Nothing is gone: whatever is missing above it would have been made.
+    there = next((above for above in folder.parents if above.exists()), folder.parent)
+    return RunError(f"{folder} cannot be made: {there} takes no folders; choose another")
+
+
 def cannot_write(path: Path, error: OSError) -> RunError:
     """Return the one-line error for a file that the system refuses to write."""
     hint = _HINTS.get(error.errno or 0, "")

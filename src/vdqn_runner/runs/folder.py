@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from vdqn_runner.errors import ConfigError, RunError
-from vdqn_runner.runs.atomic import cannot_write, write_atomic
+from vdqn_runner.runs.atomic import cannot_make, write_atomic
 
 if TYPE_CHECKING:
     from vdqn_runner.config import RunConfig
@@ -94,7 +94,7 @@ def create_run(run: Path, identity_mapping: Mapping[str, Any]) -> None:
     try:
         run.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise cannot_write(run, error) from error
+        raise cannot_make(run, error) from error
     if not path.exists():
         temporary = path.with_name(f"{CONFIG}.{uuid.uuid4().hex}.tmp")
         write_atomic(path, [wanted.encode()], temporary)
