@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vdqn_runner.analysis.answer import answer, output_folder, parser_of_runs
+from vdqn_runner.analysis.answer import answer, parser_of_runs
 from vdqn_runner.analysis.load import (
     TABLES,
     Run,
@@ -46,9 +46,9 @@ def pack(paths: Sequence[Path], output: Path) -> Iterator[Path]:
         output: folder for the copies; made if it is not there.
 
     Raises:
-        ConfigError: no runs; two that would have one place, or one whose place is its own; or
-            nowhere to write to.
-        RunError: a run that is damaged, or a packed run with seeds that its new copy would lack.
+        ConfigError: no runs; two that would have one place, or one whose place is its own.
+        RunError: a run that is damaged, a packed run with seeds that its new copy would lack, or a
+            place that cannot be written.
     """
     places = _places(find_runs(paths), output)
     for place, run in places.items():
@@ -58,7 +58,6 @@ def pack(paths: Sequence[Path], output: Path) -> Iterator[Path]:
         # What cannot be read back must not be packed.
         load_updates(run)
         load_evaluations(run)
-        output_folder(output)
         pack_run(run, place)
         yield place
 
