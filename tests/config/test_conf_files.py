@@ -46,7 +46,7 @@ def test_every_file_starts_with_one_sentence(path: Path) -> None:
     assert len(text) <= 90
 
 
-@pytest.mark.parametrize("algo", ["vdqn", "dqn", "noisynet"])
+@pytest.mark.parametrize("algo", ["vdqn", "dqn", "noisynet", "variational"])
 def test_files_spell_out_every_key_with_the_default_of_the_model(algo: str) -> None:
     tree = composed(f"algo={algo}")
     written = yaml.safe_load((conf_dir() / "algo" / f"{algo}.yaml").read_text())

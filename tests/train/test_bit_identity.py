@@ -46,6 +46,19 @@ VARIANTS = {
     "vdqn, all options": ("vdqn", OPTIONS),
     "noisynet, all options": ("noisynet", OPTIONS),
     "bootstrapped": ("bootstrapped", {"heads": 3}),
+    "variational": ("variational", {"prior_sigma": 0.5, "samples": 2}),
+    "variational, laplace, for an episode": (
+        "variational",
+        {"family": "laplace", "resample": "episode", "prior_sigma": 2.0},
+    ),
+    "variational, laplace, score": ("variational", {"family": "laplace", "estimator": "score"}),
+    "variational, low rank": ("variational", {"family": "low_rank", "rank": 3}),
+    "variational, low rank, score, all options": (
+        "variational",
+        OPTIONS | {"family": "low_rank", "estimator": "score", "samples": 3, "lam": DECAY},
+    ),
+    "variational, point": ("variational", {"family": "point", "lam": 13}),
+    "variational, point, all options": ("variational", OPTIONS | {"family": "point"}),
     "bootstrapped, all options": ("bootstrapped", OPTIONS | {"heads": 3, "prior_scale": 2.0}),
 }
 

@@ -6,6 +6,7 @@ from vdqn_runner.algos.base import Algorithm, Context
 from vdqn_runner.algos.bootstrapped import Bootstrapped
 from vdqn_runner.algos.dqn import DQN
 from vdqn_runner.algos.noisynet import NoisyNet
+from vdqn_runner.algos.variational import Variational
 from vdqn_runner.algos.vdqn import VDQN
 
 ALGORITHMS: dict[str, Any] = {
@@ -13,6 +14,7 @@ ALGORITHMS: dict[str, Any] = {
     "dqn": DQN,
     "noisynet": NoisyNet,
     "bootstrapped": Bootstrapped,
+    "variational": Variational,
 }
 
 

@@ -28,6 +28,7 @@ from vdqn_runner.config.schema import (
     StochasticChainEnv,
     TensorBoardTracker,
     Tracker,
+    VariationalConfig,
     VDQNConfig,
     WandbTracker,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "RunConfig",
     "StochasticChainEnv",
     "VDQNConfig",
+    "VariationalConfig",
     "MLflowTracker",
     "NoTracker",
     "TensorBoardTracker",
