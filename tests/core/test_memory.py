@@ -121,6 +121,14 @@ GROWTH = {
         request("bootstrapped", hidden=[100], n_seeds=3),
         request("bootstrapped", hidden=[1500, 1500], n_seeds=3),
     ),
+    "network-variational": (
+        request("variational", hidden=[100], settings={"samples": 3}, n_seeds=3),
+        request("variational", hidden=[900, 900], settings={"samples": 3}, n_seeds=3),
+    ),
+    "network-variational-low-rank": (
+        request("variational", hidden=[100], settings={"family": "low_rank"}, n_seeds=3),
+        request("variational", hidden=[900, 900], settings={"family": "low_rank"}, n_seeds=3),
+    ),
     "network-noisynet": (request("noisynet", [100]), request("noisynet", [1200, 1200])),
     "seeds": (request(hidden=[800, 800]), request(hidden=[800, 800], n_seeds=8)),
     "evaluation": (

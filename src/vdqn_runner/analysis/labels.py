@@ -9,7 +9,7 @@ from typing import Any
 
 from vdqn_runner.analysis.load import Run
 
-ALGO_NAMES = {"vdqn": "VDQN", "dqn": "DQN", "noisynet": "NoisyNet"}
+ALGO_NAMES = {"vdqn": "VDQN", "dqn": "DQN", "noisynet": "NoisyNet", "variational": "VI"}
 _SCHEDULES = ("constant", "linear", "exponential", "piecewise")
 # A key that only says which panel or which algorithm a run belongs to.
 _PLACE = ("algo.name", "env.kind", "env.n", "env.id")

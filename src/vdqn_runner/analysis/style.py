@@ -43,14 +43,15 @@ _ALGOS: Mapping[str, Look] = {
     "vdqn": ("#0072B2", SOLID),
     "dqn": ("#E69F00", DASHED),
     "noisynet": ("#009E73", DASH_DOTTED),
+    "variational": ("#D55E00", (0, (8, 2))),
 }
 REFERENCE: Look = ("0.35", (0, (1, 1.6)))
 REFERENCE_WIDTH = 0.8
 _OTHERS: tuple[Look, ...] = (
     ("#CC79A7", DOTTED),
-    ("#D55E00", (0, (8, 2))),
     ("#56B4E9", (0, (4, 1, 1.2, 1, 1.2, 1))),
     ("#000000", (0, (2.5, 1))),
+    ("#7F7F7F", (0, (6, 1, 1.2, 1.2))),
 )
 
 _RC = {

@@ -12,7 +12,7 @@ from vdqn_runner.analysis.labels import algo_name
 from vdqn_runner.analysis.paper.learning_rates import constant_rate
 from vdqn_runner.analysis.paper.measures import finished
 from vdqn_runner.analysis.paper.product import Product
-from vdqn_runner.analysis.paper.selection import ABLATION, LAMBDA, PAPER, Loaded
+from vdqn_runner.analysis.paper.selection import ABLATION, LAMBDA, MAP_IS_DQN, PAPER, Loaded
 from vdqn_runner.analysis.paper.specs import Spec
 
 TITLE = "Variational Deep Q Network: the paper's figures"
@@ -59,7 +59,7 @@ def training_command(spec: Spec, product: Product) -> str:
 
     Runs of another name than the experiment's are taken to have been asked for with overrides.
     """
-    own = {PAPER, LAMBDA, ABLATION}
+    own = {PAPER, LAMBDA, ABLATION, MAP_IS_DQN}
     names = {loaded.run.name for loaded in product.runs}
     if not spec.command or names <= own or len(names) > 1:
         return spec.command
