@@ -199,10 +199,10 @@ def _derived(algo: AlgoConfig) -> int:
             # The prior, and gradients.
             return 2
         case VariationalConfig(family="point"):
-            return 0 if algo.plain and algo.prior_sigma is None else 3
+            return 0 if algo.plain and algo.prior_sigma is None else 12
         case VariationalConfig():
-            # By autograd, as measured: of each sample its theta and what led to it; of each column
-            # of a covariance copies of 64 bits and their gradients; what Laplace numbers are made of.
+            # By autograd, as measured: of each sample its theta and what led to it; of the columns
+            # of a covariance 64-bit copies and their gradients; what Laplace numbers are made of.
             columns = algo.rank if algo.family == "low_rank" else 0
             return 10 + 6 * algo.samples + 10 * columns + 8 * (algo.family == "laplace")
         case _:

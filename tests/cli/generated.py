@@ -463,6 +463,8 @@ def right_requests(count: int) -> Iterator[tuple[dict[str, str], dict[str, Any]]
             for setting in mine
             if setting.key not in KINDS and (setting.key == "env.id" or random.random() < 0.4)
         }
+        if "algo.rank" in asked:
+            asked["algo.family"] = "low_rank"
         for key in without_effect(asked):
             asked.pop(key, None)
         yield chosen, asked
