@@ -38,7 +38,7 @@ test-python: ## the same in .venv-NAME, with another Python: PYTHON=python3.13
 docs: $(STAMP) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-figures: $(STAMP) ## train what the paper's figures lack (hours from nothing), draw them
+figures: $(STAMP) ## train what the paper's figures lack (about an hour on two cores), draw them
 	$(BIN)/vdqn-run experiment=fig2
 	$(BIN)/vdqn-run experiment=fig3
 	$(BIN)/vdqn-run experiment=fig5
@@ -51,7 +51,7 @@ figures-quick: $(STAMP) ## the same with 2 seeds and few episodes (some minutes)
 	$(BIN)/vdqn-run experiment=fig5 $(QUICK) episodes=100
 	$(BIN)/vdqn-figures runs/quick -o figures/quick
 
-studies: $(STAMP) ## train the studies beside the figures (hours from nothing), draw all
+studies: $(STAMP) ## train the studies beside the figures (some hours on two cores), draw all
 	$(BIN)/vdqn-run experiment=scaling
 	$(BIN)/vdqn-run experiment=lambda
 	$(BIN)/vdqn-run experiment=map_is_dqn_reference

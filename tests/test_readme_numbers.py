@@ -1,4 +1,4 @@
-"""Every table of measured numbers in the README is what its command makes of results/ now."""
+"""Every table of measured numbers in a README is what its command makes of results/ now."""
 
 import re
 import shlex
@@ -6,27 +6,33 @@ from pathlib import Path
 
 import pytest
 
+from scripts import settled
 from vdqn_runner.analysis import summary
 from vdqn_runner.analysis.claims import command as claims
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = {"vdqn-summary": summary.main, "vdqn-claims": claims.main}
+COMMANDS = {
+    "vdqn-summary": summary.main,
+    "vdqn-claims": claims.main,
+    "python scripts/settled.py": settled.main,
+}
+PAGES = ("README.md", "results/README.md")
 BLOCK = re.compile(r"<!-- made by: (.+?) -->\n(.*?)<!-- end -->", re.DOTALL)
 
 
 def blocks():
     """(command, text below it) of each table that a command made."""
-    return BLOCK.findall((ROOT / "README.md").read_text())
+    return [block for page in PAGES for block in BLOCK.findall((ROOT / page).read_text())]
 
 
 def test_there_are_such_tables():
-    assert blocks()
+    assert all(BLOCK.search((ROOT / page).read_text()) for page in PAGES)
 
 
 @pytest.mark.parametrize(("command", "text"), blocks(), ids=lambda value: value[:40])
 def test_a_table_is_what_its_command_prints(command, text, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
-    name, *arguments = shlex.split(command)
-    assert COMMANDS[name](arguments) == 0
+    name = next(name for name in COMMANDS if command.startswith(f"{name} "))
+    assert COMMANDS[name](shlex.split(command.removeprefix(name))) == 0
     lines = [line for line in text.splitlines() if line != "```"]
     assert "\n".join(lines).strip() == capsys.readouterr().out.strip()

@@ -1,7 +1,5 @@
 """For notebooks and scripts: train with the settings of ``vdqn-run``, and read runs as tables.
 
-::
-
     from vdqn_runner.api import load_runs, train
 
     episodes = train("algo=vdqn", "env=chain", "env.n=10", n_seeds=3, episodes=200)

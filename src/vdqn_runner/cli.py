@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vdqn_runner.console import console, unread
+from vdqn_runner.console import console, unread, version_line
 from vdqn_runner.errors import ConfigError, HeldError, RunError
 
 if TYPE_CHECKING:
@@ -69,10 +69,10 @@ def job(settings: "DictConfig") -> float | None:
     """
     from omegaconf import OmegaConf
 
-    from vdqn_runner.config.paper_lr import register
+    from vdqn_runner.config.resolvers import register_resolvers
     from vdqn_runner.runs.interrupt import Interrupted
 
-    register()  # a launcher may have started this process for the job
+    register_resolvers()  # a launcher may have started this process for the job
     place = _place()
     begun: Planned | None = None
     code, reason, value = FAILED, "", None
@@ -189,9 +189,7 @@ def _command(arguments: list[str]) -> int:
         print(help_text(), end="")
         return OK
     if "--version" in arguments:
-        from importlib.metadata import version
-
-        print(f"vdqn-run {version('vdqn-runner')}")
+        print(version_line("vdqn-run"))
         return OK
     dry = DRY_RUN in arguments
     args, flags = _parse([item for item in arguments if item != DRY_RUN])

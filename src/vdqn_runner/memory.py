@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from vdqn_runner.config import (
     AlgoConfig,
+    BBQConfig,
     BootstrappedConfig,
     DQNConfig,
     NoisyNetConfig,
@@ -160,9 +161,11 @@ def space_length(sizes: Sequence[int], batch: int, states: bool) -> int:
 def replay_bytes(config: RunConfig, spec: EnvSpec) -> int:
     """Return the bytes of one seed's replay memory once it is full (see ``replay``)."""
     transitions = config.algo.replay.capacity
+    spikes = config.algo.spike_episodes if isinstance(config.algo, BBQConfig) else 0
+    episodes = config.episodes + spikes
     if spec.max_episode_steps is not None:
-        transitions = min(transitions, config.episodes * spec.max_episode_steps)
-    slots = transitions + min(transitions, config.episodes) + 1
+        transitions = min(transitions, episodes * spec.max_episode_steps)
+    slots = transitions + min(transitions, episodes) + 1
     numbers = 1
     for size in spec.stored_shape:
         numbers *= size
@@ -195,6 +198,9 @@ def _derived(algo: AlgoConfig) -> int:
         case NoisyNetConfig():
             # Variances, of both.
             return 2 + (algo.resample == "episode") + (0 if algo.plain else 6)
+        case BBQConfig():
+            # Variances and slopes, gradients, and what the divergence is made of.
+            return 12 + (algo.resample == "episode")
         case BootstrappedConfig():
             # The prior, and gradients.
             return 2

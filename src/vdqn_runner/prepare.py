@@ -8,6 +8,7 @@ from pathlib import Path
 from vdqn_runner.config import RunConfig, identity
 from vdqn_runner.devices import check_device
 from vdqn_runner.envs import EnvSpec, make_envs
+from vdqn_runner.envs.registered import registration
 from vdqn_runner.errors import ConfigError, RunError
 from vdqn_runner.memory import check_memory
 from vdqn_runner.runs.finished import is_done
@@ -40,7 +41,7 @@ def prepare(config: RunConfig) -> Prepared:
 
     Raises:
         ConfigError: The device is not there, the tracker is not installed, memory does not suffice,
-            or ``out`` is no folder.
+            ``out`` is no folder, or workers are asked for that cannot have the environment.
     """
     check_device(config.device)
     check_tracker(config.tracker)
@@ -52,8 +53,27 @@ def prepare(config: RunConfig) -> Prepared:
     # A GPU takes all seeds at once.
     wanted = 1 if config.workers == "auto" and config.device != "cpu" else config.workers
     n_workers = worker_count(wanted, config.threads, len(todo), place())
+    if n_workers > 1 and _known_here_only(config):
+        n_workers = 1
     check_memory(config, envs.spec, len(todo), n_workers)
     return Prepared(run, todo, failures, n_workers, envs.spec)
+
+
+def _known_here_only(config: RunConfig) -> bool:
+    """Return whether workers cannot have the environment.
+
+    Raises:
+        ConfigError: That is so, and a number of workers is asked for.
+    """
+    if config.env.kind != "gym" or registration(config.env.id) is not None:
+        return False
+    if config.workers != "auto":
+        raise ConfigError(
+            f"workers={config.workers}: {config.env.id} is registered in a script or a notebook, "
+            "which workers do not import; must be 1 or auto, or write the environment in a module "
+            f"and give env.id=<module>:{config.env.id}"
+        )
+    return True
 
 
 def _missing(run: Path, config: RunConfig) -> tuple[tuple[int, ...], dict[int, str]]:

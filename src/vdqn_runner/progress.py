@@ -9,6 +9,8 @@ from typing import NoReturn, Protocol, TextIO
 
 from tqdm import tqdm
 
+from vdqn_runner.recent import MeanReturn
+
 # Seconds between two reports.
 _TERMINAL_SECONDS = 0.2
 _PLAIN_SECONDS = 10.0
@@ -27,7 +29,7 @@ class Report(Protocol):
     episodes: int
     steps: int
 
-    def update(self, episodes_done: int, mean_return: float, steps: int) -> None:
+    def update(self, episodes_done: int, mean_return: MeanReturn, steps: int) -> None:
         """Tell the state now, and the mean return of the last episodes; may come at every step."""
 
     def close(self) -> None:
@@ -54,7 +56,7 @@ class Progress:
         self._done_before = done
         self._label = label
         self.episodes = done
-        self._mean_return = math.nan
+        self._mean_return = MeanReturn()
         self.steps = 0
         self._steps_before: int | None = None
         self._stream: TextIO | None = None if quiet else sys.stderr
@@ -79,12 +81,12 @@ class Progress:
                 )
         self._next = self._start + self._interval
 
-    def update(self, episodes_done: int, mean_return: float, steps: int) -> None:
+    def update(self, episodes_done: int, mean_return: MeanReturn, steps: int) -> None:
         """Tell how far the batch is; may be called at every step.
 
         Args:
             episodes_done: Finished episodes of all seeds, earlier processes' included.
-            mean_return: Mean return of the last episodes; NaN if there is none yet.
+            mean_return: Mean over the seeds of the mean return of each one's last episodes.
             steps: Environment steps of all seeds; only differences count.
         """
         self.episodes = episodes_done
@@ -108,9 +110,9 @@ class Progress:
             return
         elapsed = max(now - self._start, 1e-9)
         speed = (self.steps - (self._steps_before or 0)) / elapsed
-        mean_return = self._mean_return
+        value, seeds = self._mean_return
         parts = [
-            "no episode yet" if math.isnan(mean_return) else f"return {mean_return:.4g}",
+            f"return {value:.4g}" if seeds else "no episode yet",
             f"{speed:,.0f} steps/s",
             f"{_duration(self._seconds_left(elapsed))} left",
         ]

@@ -29,8 +29,8 @@ def execute(config: RunConfig) -> Path:
     Seeds that are done are skipped, unfinished ones go on from their last checkpoint, new ones
     begin. So the same command again finishes what a crash left.
 
-    With several workers, a script that calls this needs the usual guard of multiprocessing,
-    ``if __name__ == "__main__":``.
+    Workers do not import the main module of the process that calls this, so a script needs no
+    guard.
 
     Raises:
         ConfigError: The device is not there, or memory does not suffice; nothing has been made.

@@ -14,6 +14,7 @@ from vdqn_runner.config import RunConfig
 from vdqn_runner.errors import HeldError, RunError, SeedFailures
 from vdqn_runner.kernels import engine
 from vdqn_runner.progress import Report
+from vdqn_runner.recent import RecentReturns
 from vdqn_runner.runs.finished import is_done
 from vdqn_runner.runs.folder import seed_path
 from vdqn_runner.runs.interrupt import Interrupt, Interrupted
@@ -78,10 +79,11 @@ def train_seeds(
         finished = sum(state["episodes"] for _, states in groups for state in states)
         progress = begin(len(runs) * config.episodes, finished)
         stack.callback(progress.close)
+        recent = RecentReturns()
         try:
             for group, states in groups:
                 interrupt.check()
-                _train_group(config, group, states, interrupt, progress)
+                _train_group(config, group, states, interrupt, progress, recent)
         except Interrupted:
             for seed_run in runs:
                 seed_run.stop()
@@ -97,10 +99,11 @@ def _train_group(
     states: list[Mapping[str, Any]],
     interrupt: Interrupt,
     progress: Report,
+    recent: RecentReturns,
 ) -> None:
     """Train seeds that are at the same step; whatever ends this early is noted in their status."""
     try:
-        train(config, group, states, interrupt, progress)
+        train(config, group, states, interrupt, progress, recent)
     except Interrupted:
         raise
     except RunError as error:

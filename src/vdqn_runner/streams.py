@@ -30,6 +30,7 @@ class Purpose(IntEnum):
     CHOOSING_NOISE = 8
     PRIOR = 9
     MASKS = 10
+    SPIKES = 11
 
 
 def generator(seed: int, purpose: Purpose, *index: int) -> np.random.Generator:

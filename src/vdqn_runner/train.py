@@ -7,7 +7,6 @@ bytes whichever seeds train beside it.
 
 import gc
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,23 +16,23 @@ from torch import Tensor
 
 from vdqn_runner.algos import base, make_algorithm
 from vdqn_runner.algos.base import Batch, Clock, Context
-from vdqn_runner.config import RunConfig
+from vdqn_runner.config import BBQConfig, RunConfig
 from vdqn_runner.divergence import all_finite, not_finite
 from vdqn_runner.envs import EnvSpec, make_envs
 from vdqn_runner.errors import RunError
 from vdqn_runner.evaluate import COLUMNS, evaluate, is_due
 from vdqn_runner.layout import q_layout
 from vdqn_runner.progress import Report
+from vdqn_runner.recent import RecentReturns
 from vdqn_runner.replay import Transitions, make_replay
 from vdqn_runner.runs.interrupt import Interrupt
 from vdqn_runner.runs.seed_run import SeedRun
 from vdqn_runner.schedules import value_at
+from vdqn_runner.spikes import spike
 from vdqn_runner.streams import Purpose, UniformBlocks
 
 ITERATION = 10
 """Episodes of an iteration, the unit of the paper's x axes."""
-
-_RECENT = 100
 
 
 class Lockstep:
@@ -47,7 +46,9 @@ class Lockstep:
         self._device = config.device
         self._layout = q_layout(config.algo, spec, config.device)
         self.algo = make_algorithm(config.algo, Context(seeds, self._layout, config.device))
-        self.replay = make_replay(len(seeds), spec, config.algo.replay, config.episodes)
+        spikes = config.algo.spike_episodes if isinstance(config.algo, BBQConfig) else 0
+        episodes = config.episodes + spikes
+        self.replay = make_replay(len(seeds), spec, config.algo.replay, episodes)
         self._picks = UniformBlocks(seeds, Purpose.REPLAY, config.algo.batch_size)
         # Of a transition that something follows, and of one that nothing does.
         self._discounts = np.array([config.env.gamma, 0.0], np.float32)
@@ -287,13 +288,14 @@ def train(
     states: list[Mapping[str, Any]],
     interrupt: Interrupt,
     progress: Report,
+    recent: RecentReturns,
 ) -> None:
     """Train these seeds to the end of their episodes; all start at the same step.
 
     One whose logs cannot be opened is marked as failed and leaves the batch.
 
     ``states`` are the kept states of all seeds, or empty where they begin; the list is emptied,
-    since each state holds a whole replay memory.
+    since each state holds a whole replay memory. ``recent`` may know of seeds trained before.
 
     A seed whose numbers are no longer finite is marked as failed and leaves the batch.
 
@@ -305,14 +307,15 @@ def train(
     if states:
         batch.load(states)
         states.clear()
+    elif isinstance(config.algo, BBQConfig):
+        spike(batch.replay, batch.envs, batch.seeds, config.algo.spike_episodes)
     live = list(runs)
     opened = [row for row, run in enumerate(live) if _open_logs(batch, row, run)]
     if 0 < len(opened) < len(live):
         batch.select(np.array(opened))
     live = [live[row] for row in opened]
     watch = Watch(len(live), batch.step)
-    recent: deque[float] = deque(maxlen=_RECENT)
-    mean_return = float("nan")
+    mean_return = recent.mean()
     # Of all seeds whose progress this is, those that trained before these included.
     episodes, steps = progress.episodes, progress.steps
     # What exists by now stays: the collector need not look through it again and again.
@@ -329,8 +332,8 @@ def train(
                 live = _give_up(batch, live, lost, watch)
             if ended.any():
                 episodes += int(ended.sum())
-                recent.extend(_log_episodes(batch, live, np.flatnonzero(ended), watch))
-                mean_return = float(np.mean(recent))
+                _log_episodes(batch, live, np.flatnonzero(ended), watch, recent)
+                mean_return = recent.mean()
                 done = batch.episodes == config.episodes
                 if done.any():
                     live = _retire(batch, live, done, watch)
@@ -356,18 +359,21 @@ def _open_logs(batch: Lockstep, row: int, run: SeedRun) -> bool:
 
 
 def _log_episodes(
-    batch: Lockstep, live: Sequence[SeedRun], rows: np.ndarray, watch: Watch
-) -> list[float]:
-    """Log the episodes that have just ended in ``rows``; return their returns.
+    batch: Lockstep,
+    live: Sequence[SeedRun],
+    rows: np.ndarray,
+    watch: Watch,
+    recent: RecentReturns,
+) -> None:
+    """Log the episodes that have just ended in ``rows``.
 
     And evaluate where that is due: within the step, so before the next checkpoint.
     """
-    returns = []
     config = batch.config
     for row in rows.tolist():
         run = live[row]
         figures = batch.episode_figures(row)
-        returns.append(figures["return"])
+        recent.add(run.seed, figures["return"])
         run.write_episode(figures)
         batch.episodes[row] += 1
         batch.starting[row] = True
@@ -381,7 +387,6 @@ def _log_episodes(
             run.write_evaluation(batch.evaluation_figures(row))
         if config.policy_every and batch.episodes[row] % config.policy_every == 0:
             run.keep_policy(batch.policy(row), int(batch.episodes[row]))
-    return returns
 
 
 def _checkpoint(batch: Lockstep, live: Sequence[SeedRun], watch: Watch) -> list[SeedRun]:

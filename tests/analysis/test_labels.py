@@ -45,9 +45,21 @@ def test_schedules_lists_flags_and_absent_keys():
         run("c", algo_config=base | {"epsilon": 0.1, "dueling": True}),
     ]
     assert labels(runs) == [
-        "DQN dueling=none epsilon=linear(1.0,0.1,500,steps) hidden=(100,100)",
-        "DQN dueling=none epsilon=linear(1.0,0.01,500,steps) hidden=(64)",
+        "DQN epsilon=linear(1.0,0.1,500,steps) hidden=(100,100)",
+        "DQN epsilon=linear(1.0,0.01,500,steps) hidden=(64)",
         "DQN dueling=true epsilon=0.1 hidden=(100,100)",
+    ]
+
+
+def test_a_run_is_not_called_by_settings_that_it_lacks():
+    """Those of another environment, and one that is none (null), which is a value."""
+    on_gym = [run(env={**gym("X-v0"), "max_episode_steps": limit}) for limit in (None, 50)]
+    on_chain = [run(env=chain(5), episodes=episodes) for episodes in (10, 20)]
+    assert labels([*on_gym, *on_chain]) == [
+        "VDQN max_episode_steps=none episodes=100",
+        "VDQN max_episode_steps=50 episodes=100",
+        "VDQN episodes=10",
+        "VDQN episodes=20",
     ]
 
 

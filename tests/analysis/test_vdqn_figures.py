@@ -240,7 +240,7 @@ def test_page_puts_each_figure_beside_the_paper(drawn, runs):
     assert not re.search(r"(?:src|href)=\"(?:https?:)?//", text)
     plain = html.unescape(text)
     assert "When N increases such that N ≥ 50, DQN barely makes progress" in plain
-    assert f"vdqn-run experiment=fig3 && vdqn-figures {runs} -o {out}" in plain
+    assert f"vdqn-run experiment=fig3 out={runs} && vdqn-figures {runs} -o {out}" in plain
     for title in ("Weight of the entropy: missing finished seeds of experiment=lambda",):
         assert title in plain
     assert "s<sub>N/2</sub>" in text and "s<sub>2</sub>" in text
@@ -314,7 +314,8 @@ def test_page_of_quick_runs_says_how_they_were_trained(tmp_path):
     top = write_paper(tmp_path / "runs", name="quick", chains=(32,), tasks=())
     assert command.main([str(top), "-o", str(tmp_path)]) == 0
     text = html.unescape((tmp_path / "index.html").read_text(encoding="utf-8"))
-    assert f"vdqn-run experiment=fig4 name=quick n_seeds=2 episodes={EPISODES} && vdqn-f" in text
+    asked = f"vdqn-run experiment=fig4 name=quick n_seeds=2 episodes={EPISODES} out={top} &&"
+    assert asked in text
 
 
 def test_runs_of_other_experiments_are_no_figures(tmp_path):

@@ -31,6 +31,7 @@ CONTEXT = {
     ("algo", "dqn"): ["algo=dqn"],
     ("algo", "noisynet"): ["algo=noisynet"],
     ("algo", "bootstrapped"): ["algo=bootstrapped"],
+    ("algo", "bbq"): ["algo=bbq"],
     ("algo", "variational"): ["algo=variational"],
     ("tracker", "none"): ["tracker=none"],
     ("tracker", "tensorboard"): ["tracker=tensorboard"],
@@ -108,6 +109,8 @@ def type_of(field: FieldInfo) -> str:
     if get_origin(annotation) is tuple:
         return "widths"
     parts = [get_args(p)[0] if get_origin(p) is Annotated else p for p in get_args(annotation)]
+    if AnySchedule in parts:
+        return "schedule"
     for kind in (bool, int, float, str):
         if annotation is kind or kind in parts:
             return kind.__name__
@@ -465,6 +468,8 @@ def right_requests(count: int) -> Iterator[tuple[dict[str, str], dict[str, Any]]
         }
         if "algo.rank" in asked:
             asked["algo.family"] = "low_rank"
+        if chosen["env"] == "gym":
+            asked.pop("algo.spike_episodes", None)  # nobody knows its best policy
         for key in without_effect(asked):
             asked.pop(key, None)
         yield chosen, asked

@@ -218,7 +218,7 @@ def test_inference(jobs: Callable[[str], list[RunConfig]]) -> None:
 def test_every_experiment_is_tested_here() -> None:
     # That of Optuna is not composed without its plugin; see tests/launchers.
     others = {"lr_chain", "lr_control", "lambda", "optuna_chain", "deep_sea"}
-    others |= {"ablation_theta", "ablation_noisynet", "ablation_timeout"}
+    others |= {"lr_systems", "ablation_theta", "ablation_noisynet", "ablation_timeout"}
     others |= {"map_is_dqn", "map_is_dqn_reference", "cold_posterior", "inference"}
     assert set(options("experiment")) == set(PAPER) | others
 

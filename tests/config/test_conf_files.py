@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from vdqn_runner.config import RunConfig, build
 from vdqn_runner.config.fields import known_fields
 from vdqn_runner.config.files import conf_dir, groups, options, sentence
-from vdqn_runner.config.paper_lr import register
+from vdqn_runner.config.resolvers import register_resolvers
 from vdqn_runner.config.schema import GROUPS
 
 FILES = sorted(conf_dir().rglob("*.yaml"))
@@ -21,7 +21,7 @@ NEEDED = {"env=gym": ["env.id=CartPole-v1"]}
 
 def composed(*overrides: str) -> dict[str, object]:
     """Return the settings that Hydra composes, as a plain mapping."""
-    register()
+    register_resolvers()
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         tree = OmegaConf.to_container(compose("config", list(overrides)), resolve=True)
     assert isinstance(tree, dict)
@@ -46,7 +46,7 @@ def test_every_file_starts_with_one_sentence(path: Path) -> None:
     assert len(text) <= 90
 
 
-@pytest.mark.parametrize("algo", ["vdqn", "dqn", "noisynet", "variational"])
+@pytest.mark.parametrize("algo", GROUPS["algo"])
 def test_files_spell_out_every_key_with_the_default_of_the_model(algo: str) -> None:
     tree = composed(f"algo={algo}")
     written = yaml.safe_load((conf_dir() / "algo" / f"{algo}.yaml").read_text())

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -17,6 +18,9 @@ pytest.importorskip("mkdocs")
 pytest.importorskip("material")
 
 LOADED = {"script": "src", "img": "src", "link": "href", "source": "src", "iframe": "src"}
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 
 
 class Page(HTMLParser):
@@ -100,6 +104,21 @@ def test_nothing_is_fetched_from_elsewhere(pages):
             assert place is not None and place[0].is_file(), f"{page}: {link}"
 
 
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium or Chrome")
+def test_search_finds_words_in_pages_opened_from_a_disk(site, tmp_path):
+    address = f"{(site / 'reference' / 'api.html').as_uri()}?q=reparameterisation"
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
+    done = subprocess.run(
+        [BROWSER, *flags, f"--user-data-dir={tmp_path}", "--dump-dom", address],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    found = done.stdout.partition('class="md-search-result__list"')[2]
+    assert "maths.html" in found.partition("</ol>")[0]
+
+
 def test_every_page_is_reached_from_the_first(site, pages):
     reached, open_ = set(), [site / "index.html"]
     while open_:
@@ -121,6 +140,15 @@ def test_formulas_are_mathml(site):
     text = (site / "maths.html").read_text(encoding="utf-8")
     assert text.count("<math") > 50
     assert "arithmatex" not in text and "\\frac" not in text and "$$" not in text
+
+
+def test_a_square_stands_on_the_whole_bracket_and_primes_are_not_raised_twice(site):
+    text = (site / "maths.html").read_text(encoding="utf-8")
+    # A closing bracket alone with its exponent is not as tall as the one that opens.
+    assert not re.search(r"<msup><mo[^>]*>[)\]]</mo>", text)
+    primes = re.findall(r"<(\w+)[^>]*>\u2032</", text)
+    assert set(primes) == {"mo"} and "<msubsup><mi>s</mi><mi>j</mi><mi>\u2032" not in text
+    assert len(primes) > 3
 
 
 def test_every_setting_is_in_the_reference(site, pages):

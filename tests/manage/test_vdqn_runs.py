@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ FILES = ("episodes.csv", "updates.csv", "evaluations.csv", "policy.pt")
 
 HOLD = """
 import sys
+from pathlib import Path
 from pathlib import Path
 from vdqn_runner.runs.lock import SeedLock
 with SeedLock(Path(sys.argv[1])):
@@ -140,6 +142,22 @@ def test_going_on_ends_in_the_undisturbed_bytes(mixed, tmp_path, capsys):
                 seed(expected, number) / name
             ).read_bytes()
     assert told(capsys, "resume", mixed)[1] == [f"{mixed}: done already"]
+
+
+def test_paths_are_written_as_they_were_given(mixed, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").symlink_to(tmp_path / "runs")
+    for place in ("runs", "elsewhere"):
+        mark(seed(mixed, 3), state="stopped")
+        code, lines, err = told(capsys, "resume", place, "--workers", "1")
+        assert code == 0
+        written = Path(place, *mixed.parts[-4:])
+        assert lines == [f"{written}: done"]
+        assert err.startswith(f"{written}: ") and str(tmp_path) not in err
+    # Where the path is too short for that.
+    monkeypatch.chdir(mixed)
+    mark(seed(mixed, 3), state="stopped")
+    assert told(capsys, "resume", ".", "--workers", "1", "-q") == (0, [".: done"], "")
 
 
 def test_a_moved_run_is_not_trained_elsewhere(mixed, tmp_path, capsys):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from vdqn_runner.analysis.pack import pack
 from vdqn_runner.config import build
 from vdqn_runner.envs.chain_strip import strip
 from vdqn_runner.play import command
@@ -60,6 +61,23 @@ def test_the_film_shows_the_episodes_of_the_last_evaluation(runs, tmp_path, caps
     assert lines[-1] == str(film)
 
 
+def test_the_one_run_below_a_folder_is_meant(runs, tmp_path, capsys):
+    """As for the other commands that are about one run."""
+    films = []
+    for name, folder in enumerate((runs["dqn"], runs["dqn"].parent)):
+        films.append(tmp_path / f"{name}.gif")
+        code, lines, err = played(capsys, folder, "--seed", 5, "-o", films[-1])
+        assert (code, err) == (0, "")
+    assert films[0].read_bytes() == films[1].read_bytes()
+
+
+def test_a_packed_run_has_no_policies(runs, tmp_path, capsys):
+    (packed,) = pack([runs["dqn"]], tmp_path)
+    code, lines, err = played(capsys, packed)
+    assert (code, lines) == (2, [])
+    assert err == f"vdqn-play: {packed}: is packed, which leaves policies behind\n"
+
+
 def test_a_gif_shows_every_step(runs, tmp_path, capsys):
     film = tmp_path / "film.gif"
     code, lines, _ = played(capsys, runs["dqn"] / "seed-00005", "-o", film)
@@ -96,7 +114,8 @@ def test_refusals(runs, tmp_path, capsys):
         ((run, "--policy", "sample"), "--policy sample: dqn has only mean"),
         ((run, "-o", "film.avi"), "--output film.avi: must end in .gif or .mp4"),
         ((run, "--fps", 0), "--fps 0: must be at least 1"),
-        ((tmp_path,), f"{tmp_path}: is no folder of a run with seed-* folders"),
+        ((tmp_path,), f"{tmp_path}: no run (a folder with config.yaml and seed-* folders"),
+        ((run.parents[2],), f"{run.parents[2]}: holds 4 runs, name one of them: "),
         ((tmp_path / "seed-00001",), "is no folder of a seed"),
     ):
         code, lines, err = played(capsys, *arguments)

@@ -133,7 +133,7 @@ def test_refusals(run, tmp_path, capsys):
         ((run, "--episodes", 7), "--episodes 7: no policy was kept then, but after 5, 10, 12"),
         ((run, "--samples", 1), "--samples 1: must be at least 2"),
         ((gym,), "is of CartPole-v1, and states can be laid out on a chain only"),
-        ((tmp_path / "no",), "is no folder of a run"),
+        ((tmp_path / "no",), "no: does not exist"),
     ):
         assert posterior.main([*map(str, arguments)]) == 2
         err = capsys.readouterr().err

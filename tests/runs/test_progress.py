@@ -1,7 +1,6 @@
 """The progress line on a terminal, in a pipe and when quiet."""
 
 import io
-import math
 import os
 import pty
 import subprocess
@@ -12,14 +11,16 @@ import pytest
 
 from vdqn_runner import progress
 from vdqn_runner.progress import Progress
+from vdqn_runner.recent import MeanReturn
 
 RUN = """
 import sys
 from vdqn_runner.progress import Progress
+from vdqn_runner.recent import MeanReturn
 quiet = "quiet" in sys.argv
 bar = Progress(total_episodes=40, done=10, quiet=quiet, label="chain-5 vdqn")
 for episode in range(11, 41):
-    bar.update(episode, 1.5, episode * 14)
+    bar.update(episode, MeanReturn(1.5, 2), episode * 14)
 bar.close()
 bar.close()
 """
@@ -68,10 +69,10 @@ def catch_stderr(monkeypatch):
 def test_a_pipe_gets_plain_lines_at_most_every_ten_seconds(clock, catch_stderr):
     stderr = catch_stderr()
     bar = Progress(total_episodes=100, done=20, quiet=False, label="CartPole-v1 dqn")
-    bar.update(20, math.nan, 5000)
+    bar.update(20, MeanReturn(), 5000)
     for second in range(1, 26):
         for _ in range(50):
-            bar.update(20 + second, 12.345, 5000 + 100 * second)
+            bar.update(20 + second, MeanReturn(12.345, 3), 5000 + 100 * second)
         clock.now += 1
     bar.close()
     # Episodes: 1 a second from 20 on; steps: 100 a second from 5000 on, whatever was before.
@@ -86,7 +87,7 @@ def test_before_the_first_episode(clock, catch_stderr):
     stderr = catch_stderr()
     bar = Progress(total_episodes=100, done=0, quiet=False, label="x")
     clock.now += 10
-    bar.update(0, math.nan, 7)
+    bar.update(0, MeanReturn(), 7)
     assert stderr.getvalue() == "x: 0/100 episodes, no episode yet, 0 steps/s, ? left\n"
 
 
@@ -95,7 +96,7 @@ def test_an_early_call_only_reads_the_clock(clock, catch_stderr):
     bar = Progress(total_episodes=100, done=0, quiet=False, label="x")
     before = clock.reads
     for step in range(1000):
-        bar.update(0, 0.0, step)
+        bar.update(0, MeanReturn(), step)
     assert clock.reads - before == 1000
     assert stderr.writes == 0
 
@@ -105,7 +106,7 @@ def test_quiet_writes_nothing_and_a_batch_that_never_ran_neither(clock, catch_st
     bar = Progress(total_episodes=10, done=0, quiet=True, label="x")
     for _ in range(5):
         clock.now += 100
-        bar.update(1, 1.0, 1)
+        bar.update(1, MeanReturn(1.0, 1), 1)
     bar.close()
     Progress(total_episodes=10, done=10, quiet=False, label="x").close()
     assert stderr.getvalue() == ""
@@ -125,7 +126,7 @@ def test_no_stderr_at_all(clock, monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     bar = Progress(total_episodes=10, done=0, quiet=False, label="x")
     clock.now += 100
-    bar.update(1, 1.0, 1)
+    bar.update(1, MeanReturn(1.0, 1), 1)
     bar.close()
 
 

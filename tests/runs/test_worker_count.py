@@ -1,6 +1,5 @@
-"""How many workers a run gets, and what is heard of them together."""
+"""How many workers a run gets."""
 
-import math
 import os
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,8 +10,6 @@ from hydra.types import RunMode
 
 from vdqn_runner.workers import Place, place, worker_count
 from vdqn_runner.workers.count import cpu_quota
-from vdqn_runner.workers.messages import Progressed
-from vdqn_runner.workers.parent import summed
 
 EIGHT = Place(cpus=8)
 SLURM, JOBLIB = "SlurmLauncher", "JoblibLauncher"
@@ -126,15 +123,3 @@ def test_no_limit_without_second_version_groups(tmp_path, text):
     if text is not None:
         (tmp_path / "cgroup").write_text(text)
     assert cpu_quota(tmp_path / "cgroup", tmp_path) is None
-
-
-def test_progress_of_workers_together():
-    # Three seeds whose returns are 4 and two whose are 9: (3 * 4 + 2 * 9) / 5.
-    told = [(3, Progressed(30, 4.0, 900)), (2, Progressed(10, 9.0, 300))]
-    assert summed(told) == (40, 6.0, 1200)
-    # A worker without an episode does not count in the mean.
-    told[1] = (2, Progressed(0, math.nan, 50))
-    assert summed(told) == (30, 4.0, 950)
-    episodes, mean, steps = summed([(2, Progressed(0, math.nan, 0))])
-    assert (episodes, steps) == (0, 0) and math.isnan(mean)
-    assert math.isnan(summed([])[1])

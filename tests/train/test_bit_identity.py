@@ -45,6 +45,8 @@ VARIANTS = {
     "dqn, all options": ("dqn", OPTIONS),
     "vdqn, all options": ("vdqn", OPTIONS),
     "noisynet, all options": ("noisynet", OPTIONS),
+    "bbq": ("bbq", {"resample": "episode"}),
+    "bbq, all options": ("bbq", OPTIONS),
     "bootstrapped": ("bootstrapped", {"heads": 3}),
     "variational": ("variational", {"prior_sigma": 0.5, "samples": 2}),
     "variational, laplace, for an episode": (

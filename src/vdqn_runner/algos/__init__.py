@@ -3,6 +3,7 @@
 from typing import Any
 
 from vdqn_runner.algos.base import Algorithm, Context
+from vdqn_runner.algos.bbq import BBQ
 from vdqn_runner.algos.bootstrapped import Bootstrapped
 from vdqn_runner.algos.dqn import DQN
 from vdqn_runner.algos.noisynet import NoisyNet
@@ -14,6 +15,7 @@ ALGORITHMS: dict[str, Any] = {
     "dqn": DQN,
     "noisynet": NoisyNet,
     "bootstrapped": Bootstrapped,
+    "bbq": BBQ,
     "variational": Variational,
 }
 

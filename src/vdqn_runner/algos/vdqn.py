@@ -57,7 +57,7 @@ class VDQN:
     def loss(self, batch: Batch, clock: Clock) -> Loss:
         """Lines 9 to 11: the KL divergence of paper eq. (7) for one minibatch.
 
-        With sigma_noise = sqrt(lambda / 2)::
+        With sigma_noise = sqrt(lambda / 2):
 
             KL = E_theta[ sum_j (Q_theta(s_j, a_j) - d_j)^2 / (2 sigma_noise^2) ] - H(q_phi)
 

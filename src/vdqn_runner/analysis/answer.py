@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from vdqn_runner.console import unread
+from vdqn_runner.console import parser_of, unread
 from vdqn_runner.errors import ConfigError, RunError
 
 
@@ -64,7 +64,7 @@ def _make(folder: Path, shown: str) -> None:
 
 def parser_of_runs(command: str, description: str) -> argparse.ArgumentParser:
     """Return a parser of a command that takes run folders, as its argument ``runs``."""
-    parser = argparse.ArgumentParser(prog=command, description=description)
+    parser = parser_of(command, description)
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUNS", help="folders at or below which runs lie"
     )

@@ -9,7 +9,14 @@ from typing import Any
 
 from vdqn_runner.analysis.load import Run
 
-ALGO_NAMES = {"vdqn": "VDQN", "dqn": "DQN", "noisynet": "NoisyNet", "variational": "VI"}
+ALGO_NAMES = {
+    "vdqn": "VDQN",
+    "dqn": "DQN",
+    "noisynet": "NoisyNet",
+    "bootstrapped": "Bootstrapped DQN",
+    "bbq": "BBQ network",
+    "variational": "VI",
+}
 _SCHEDULES = ("constant", "linear", "exponential", "piecewise")
 # A key that only says which panel or which algorithm a run belongs to.
 _PLACE = ("algo.name", "env.kind", "env.n", "env.id")
@@ -20,8 +27,9 @@ def labels(runs: Sequence[Run]) -> list[str]:
 
     The label is the algorithm's name, followed by the keys that differ between runs of that
     algorithm in any one environment (`VDQN lr=0.01`). A key chosen so is shown for every run of the
-    algorithm, so that a label means the same in all panels; keys that differ only from environment
-    to environment are not shown. Runs with equal configs are told apart by their folders.
+    algorithm that has it, so that a label means the same in all panels; keys that differ only from
+    environment to environment are not shown. Runs with equal configs are told apart by their
+    folders.
     """
     settings = [flatten(run.config) for run in runs]
     groups: dict[tuple[str, str], list[dict[str, Hashable]]] = {}
@@ -91,7 +99,9 @@ def _settings(values: Mapping[str, Hashable], keys: Sequence[str]) -> list[str]:
     ends = [key.rpartition(".")[2] for key in keys]
     short = [end if ends.count(end) == 1 else key for key, end in zip(keys, ends, strict=True)]
     return [
-        f"{name}={setting_text(values.get(key))}" for name, key in zip(short, keys, strict=True)
+        f"{name}={setting_text(values[key])}"
+        for name, key in zip(short, keys, strict=True)
+        if key in values
     ]
 
 

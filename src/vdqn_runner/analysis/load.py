@@ -118,6 +118,20 @@ def find_runs(paths: Iterable[str | Path]) -> list[Run]:
     return [_read_run(folder) for _, folder in sorted(folders.items())]
 
 
+def find_run(path: Path) -> Run:
+    """Return the one run at or below the path.
+
+    Raises:
+        ConfigError: There is none, or there are several.
+        RunError: Its ``config.yaml`` cannot be understood.
+    """
+    runs = find_runs([path])
+    if len(runs) > 1:
+        names = ", ".join(str(run.path) for run in runs[:3]) + (", ..." if len(runs) > 3 else "")
+        raise ConfigError(f"{path}: holds {len(runs)} runs, name one of them: {names}")
+    return runs[0]
+
+
 def load_episodes(run: Run) -> pd.DataFrame:
     """The finished episodes of all seeds of a run, sorted by seed and episode.
 

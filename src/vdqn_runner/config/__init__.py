@@ -11,6 +11,7 @@ from vdqn_runner.config.schedule import (
 )
 from vdqn_runner.config.schema import (
     AlgoConfig,
+    BBQConfig,
     BootstrappedConfig,
     ChainEnv,
     DeepSeaEnv,
@@ -36,6 +37,7 @@ from vdqn_runner.config.schema import (
 __all__ = [
     "AlgoConfig",
     "AnySchedule",
+    "BBQConfig",
     "BootstrappedConfig",
     "ChainEnv",
     "ConstantSchedule",

@@ -28,7 +28,7 @@ from vdqn_runner.config.files import conf_dir
 from vdqn_runner.config.hydra_settings import check_hydra, check_plugins
 from vdqn_runner.config.left_to_jobs import as_params, inside_a_group, left_to_jobs
 from vdqn_runner.config.overrides import parse, refuse_misuse, refuse_sweeps
-from vdqn_runner.config.paper_lr import register
+from vdqn_runner.config.resolvers import register_resolvers
 from vdqn_runner.config.schema import RunConfig
 from vdqn_runner.config.words import show
 from vdqn_runner.errors import ConfigError
@@ -110,7 +110,7 @@ def check_shown(args: argparse.Namespace) -> None:
 @contextmanager
 def _hydra(args: argparse.Namespace) -> Iterator[Hydra]:
     """Yield a Hydra that searches where the real one will."""
-    register()
+    register_resolvers()
     path = args.config_path or str(conf_dir())
     search = create_automatic_config_search_path(None, "vdqn_runner.cli", path)
     if args.config_dir is not None:

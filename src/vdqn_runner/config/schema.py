@@ -274,6 +274,30 @@ class BootstrappedConfig(AlgoConfig):
     )
 
 
+class BBQConfig(AlgoConfig):
+    """BBQ network (Lipton et al. 2018): Bayes by backprop with Thompson sampling."""
+
+    name: Literal["bbq"] = Field("bbq", description="BBQ network")
+    prior_sigma: Positive = Field(
+        1.0, description="standard deviation of the Gaussian prior on every weight"
+    )
+    noise_sigma: Positive = Field(
+        0.1, description="standard deviation of a target about its Q-value, in the likelihood"
+    )
+    kl_weight: Weight | None = Field(
+        None,
+        description="weight of the KL from the prior in a minibatch's loss; null: the minibatch's "
+        "share of the replay memory (Blundell et al. 2015)",
+    )
+    resample: Literal["step", "episode"] = Field("step", description=RESAMPLE)
+    sigma_init: Positive = Field(0.017, description="initial standard deviation of every weight")
+    spike_episodes: Annotated[int, AfterValidator(Within(0, 10_000))] = Field(
+        0,
+        description="replay spiking: episodes of the best policy put into the replay memory "
+        "before training; for environments that know theirs: chains and deep sea",
+    )
+
+
 class VariationalConfig(AlgoConfig):
     """VDQN's objective (equation 7) under other families, priors and estimators."""
 
@@ -379,7 +403,7 @@ class WandbTracker(Settings):
 
 Env = Annotated[ChainEnv | StochasticChainEnv | DeepSeaEnv | GymEnv, Field(discriminator="kind")]
 Algo = Annotated[
-    VDQNConfig | DQNConfig | NoisyNetConfig | BootstrappedConfig | VariationalConfig,
+    VDQNConfig | DQNConfig | NoisyNetConfig | BootstrappedConfig | BBQConfig | VariationalConfig,
     Field(discriminator="name"),
 ]
 Tracker = Annotated[
@@ -438,6 +462,15 @@ class RunConfig(Settings):
         return range(self.seed, self.seed + self.n_seeds)
 
     @model_validator(mode="after")
+    def _spikes_are_known(self) -> "RunConfig":
+        """Refuse episodes of the best policy where nobody knows it."""
+        spikes = self.algo.spike_episodes if isinstance(self.algo, BBQConfig) else 0
+        if spikes and isinstance(self.env, GymEnv):
+            allowed = "must be 0 on gymnasium environments, whose best policy is not known"
+            raise refuse("algo.spike_episodes", spikes, allowed)
+        return self
+
+    @model_validator(mode="after")
     def _stays_inside(self) -> "RunConfig":
         """Refuse seeds that are too large, and a results folder that climbs out of its start."""
         if self.seed + self.n_seeds > 2**32:
@@ -465,6 +498,7 @@ GROUPS: dict[str, dict[str, type[Settings]]] = {
         "dqn": DQNConfig,
         "noisynet": NoisyNetConfig,
         "bootstrapped": BootstrappedConfig,
+        "bbq": BBQConfig,
         "variational": VariationalConfig,
     },
     "tracker": {

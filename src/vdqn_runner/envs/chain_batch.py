@@ -82,6 +82,10 @@ class ChainBatch:
         truncated = np.zeros(len(state), np.bool_)
         return StepResult(state.astype(np.uint16), reward, self._left == 0, truncated)
 
+    def best_actions(self) -> IntArray:
+        """Return the best policy's actions [S]: right, to the last state and on it."""
+        return np.ones(len(self._state), np.int64)
+
     def extras(self) -> dict[str, BoolArray]:
         """Return which of the three states each row's episode has visited so far, bool [S]."""
         middle = self._n // 2

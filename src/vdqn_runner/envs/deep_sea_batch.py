@@ -83,6 +83,11 @@ class DeepSeaBatch:
         truncated = np.zeros(len(actions), np.bool_)
         return StepResult(self.observe(), reward, self._row == n, truncated)
 
+    def best_actions(self) -> IntArray:
+        """Return the best policy's actions [S]: those that go right in each sea's cell."""
+        right: IntArray = self._right[self._row, self._column].astype(np.int64)
+        return right
+
     def extras(self) -> dict[str, BoolArray]:
         """Return which episodes have gone right in the last column so far, bool [S]."""
         return {"found": self._found.copy()}

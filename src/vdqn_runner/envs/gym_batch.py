@@ -119,6 +119,9 @@ class GymBatch:
             reward[row], terminated[row], truncated[row] = self._advance(row, action)
         return StepResult(self._obs.copy(), reward, terminated, truncated)
 
+    def best_actions(self) -> None:
+        """Return None: nobody knows."""
+
     def extras(self) -> dict[str, BoolArray]:
         """Return an empty dict: there are no extra columns."""
         return {}

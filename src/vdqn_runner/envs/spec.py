@@ -97,6 +97,9 @@ class EnvBatch(Protocol):
             RuntimeError: A row's episode is over, or was never started.
         """
 
+    def best_actions(self) -> IntArray | None:
+        """Return what the best policy does now in each row [S]; None where it is not known."""
+
     def extras(self) -> dict[str, BoolArray]:
         """Return, by extra column, the values [S] for each row's episode so far."""
 

@@ -113,6 +113,10 @@ class StochasticChainBatch:
         self._step += 1
         return self._chains.step(np.where(slipped, LEFT, actions))
 
+    def best_actions(self) -> IntArray:
+        """Return the actions [S] of the policy that heads for the last state: right."""
+        return np.ones(len(self._seeds), np.int64)
+
     def extras(self) -> dict[str, BoolArray]:
         """Return what ``ChainBatch.extras`` does."""
         return self._chains.extras()

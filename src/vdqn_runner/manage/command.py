@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from vdqn_runner.analysis.answer import answer
-from vdqn_runner.console import console
+from vdqn_runner.console import console, parser_of
 
 _INTERRUPTED = 128
 
@@ -68,9 +68,8 @@ def _workers(text: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="vdqn-runs",
-        description="List, look at, finish, send on and clear away runs that are there.",
+    parser = parser_of(
+        "vdqn-runs", "List, look at, finish, send on and clear away runs that are there."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 

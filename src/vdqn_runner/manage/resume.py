@@ -55,7 +55,7 @@ def configs(run: Run, workers: str, quiet: bool) -> Iterator[RunConfig]:
     parts = run.path.resolve().parts
     if len(parts) <= _LEVELS:
         raise ConfigError(f"{run.path}: does not lie at <out>/<name>/<env>/<algo>/<hash>")
-    place = {"name": parts[-_LEVELS], "out": str(Path(*parts[:-_LEVELS]))}
+    place = {"name": parts[-_LEVELS], "out": str(_out(run.path))}
     for first, count in stretches(left):
         config = build(
             {
@@ -69,6 +69,13 @@ def configs(run: Run, workers: str, quiet: bool) -> Iterator[RunConfig]:
         )
         _check_place(run, config)
         yield config
+
+
+def _out(run: Path) -> Path:
+    """Return the folder of all results, written as the run's path is where that can be."""
+    out = run.resolve().parents[_LEVELS - 1]
+    written = run.parents[_LEVELS - 1] if len(run.parents) >= _LEVELS else out
+    return written if written.resolve() == out else out
 
 
 def stretches(seeds: Sequence[int]) -> list[tuple[int, int]]:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vdqn_runner.analysis.labels import flatten, setting_text
-from vdqn_runner.analysis.load import Run, find_runs
-from vdqn_runner.errors import ConfigError
+from vdqn_runner.analysis.load import Run, find_run, find_runs
 from vdqn_runner.manage.survey import as_table, shown_states, survey
 
 # What `flatten` leaves out, because it says which panel of a figure a run belongs to.
@@ -45,7 +44,7 @@ def details(path: Path) -> Iterator[str]:
         ConfigError: There is no run, or there are several.
         RunError: Its files cannot be understood.
     """
-    run = one_run(path)
+    run = find_run(path)
     one = survey(run)
     yield f"{run.path}: {shown_states(one.states, len(one.seeds))}"
     known = [seed.status for seed in one.seeds if seed.status]
@@ -79,7 +78,7 @@ def differences(first: Path, second: Path) -> Iterator[str]:
         ConfigError: One of the paths holds no run, or several.
         RunError: A run's files cannot be understood.
     """
-    one, other = settings_of(one_run(first)), settings_of(one_run(second))
+    one, other = settings_of(find_run(first)), settings_of(find_run(second))
     keys = [key for key in dict.fromkeys([*one, *other]) if one.get(key) != other.get(key)]
     if not keys:
         yield "the settings are the same"
@@ -97,16 +96,3 @@ def settings_of(run: Run) -> dict[str, str]:
     }
     rest = {key: setting_text(value) for key, value in flatten(run.config).items()}
     return {"algo.name": run.algo, **env, **rest}
-
-
-def one_run(path: Path) -> Run:
-    """Return the run at or below the path.
-
-    Raises:
-        ConfigError: There is none, or there are several.
-    """
-    runs = find_runs([path])
-    if len(runs) > 1:
-        names = ", ".join(str(run.path) for run in runs[:3]) + (", ..." if len(runs) > 3 else "")
-        raise ConfigError(f"{path}: holds {len(runs)} runs, name one of them: {names}")
-    return runs[0]

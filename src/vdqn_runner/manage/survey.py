@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vdqn_runner.analysis.load import Run, load_status
+from vdqn_runner.recent import EPISODES as RECENT
 from vdqn_runner.runs.folder import EPISODES
 from vdqn_runner.runs.holder import is_held
 from vdqn_runner.runs.status import Status
 
 # In the order in which they are told.
 STATES = ("done", "training", "stopped", "broken off", "planned", "failed", "unknown")
-RECENT = 100
 # The end of a log that holds the last 100 rows: rows are shorter than this.
 _ROW_BYTES = 200
 

@@ -2,9 +2,14 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+SAME_PRESS = 0.5
+"""Seconds within which a signal after the first is not another wish, but the same one again:
+``timeout``, say, sends its signal to the command and then to the group that it is in."""
 
 
 class Interrupted(Exception):
@@ -32,10 +37,15 @@ class Interrupt:
 
 
 @contextmanager
-def noted_signals() -> Iterator[Interrupt]:
+def noted_signals(clock: Callable[[], float] = time.monotonic) -> Iterator[Interrupt]:
     """Note SIGINT and SIGTERM while in here; the second one ends the process at once.
 
+    What comes within ``SAME_PRESS`` of the first is no second one.
+
     Outside the main thread, where Python allows no signal handlers, nothing is ever noted.
+
+    Args:
+        clock: Tells seconds.
 
     Raises:
         KeyboardInterrupt: It was the second one; with a line that says what is lost.
@@ -45,10 +55,17 @@ def noted_signals() -> Iterator[Interrupt]:
         yield interrupt
         return
 
+    came: float | None = None
+
     def note(number: int, frame: FrameType | None) -> None:
-        interrupt.signal = number
-        for handled, before in handlers.items():
-            signal.signal(handled, before)
+        nonlocal came
+        if came is None:
+            came = clock()
+            interrupt.signal = number
+        elif clock() - came >= SAME_PRESS:
+            for handled, before in handlers.items():
+                signal.signal(handled, before)
+            signal.raise_signal(number)
 
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in handlers:

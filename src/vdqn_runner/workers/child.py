@@ -1,7 +1,6 @@
 """The worker's side: train the seeds it is given, and say how it goes."""
 
 import logging
-import math
 import os
 import signal
 import time
@@ -12,6 +11,7 @@ from types import FrameType
 from typing import TextIO
 
 from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.recent import MeanReturn
 from vdqn_runner.runs.interrupt import Interrupt, Interrupted
 from vdqn_runner.workers.messages import (
     Begun,
@@ -68,12 +68,12 @@ class Relay:
         """Tell where the worker begins."""
         self.episodes = done
         self.steps = 0
-        self._mean_return = math.nan
+        self._mean_return = MeanReturn()
         self._outbox = outbox
         self._next = time.monotonic() + _REPORT_SECONDS
         outbox.send(Begun(total_episodes, done))
 
-    def update(self, episodes_done: int, mean_return: float, steps: int) -> None:
+    def update(self, episodes_done: int, mean_return: MeanReturn, steps: int) -> None:
         """Take note, and send it if it is time."""
         self.episodes, self._mean_return, self.steps = episodes_done, mean_return, steps
         now = time.monotonic()
@@ -102,12 +102,14 @@ def work(task: Task, connection: "Connection[Message, object]") -> None:
 
 def _outcome(task: Task, outbox: Outbox, interrupt: Interrupt) -> Message:
     """Train; return how that ended."""
+    from vdqn_runner.envs.registered import make_known
     from vdqn_runner.seeds import train_seeds
 
     def begin(total_episodes: int, done: int) -> Relay:
         return Relay(total_episodes, done, outbox)
 
     try:
+        make_known(task.registered)
         train_seeds(task.config, task.run, task.seeds, task.origin, begin, interrupt)
     except Interrupted as stop:
         return Stopped(stop.signal)

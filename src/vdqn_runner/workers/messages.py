@@ -8,6 +8,7 @@ from typing import Any
 
 from vdqn_runner.config import RunConfig
 from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.recent import MeanReturn
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Task:
         origin: The versions and the commit that the numbers come from.
         environ: Environment variables; a process may have been forked before they were set.
         log_level: Log records below it are not sent.
+        registered: Makes an environment of gymnasium's known, see ``envs.registered``.
     """
 
     config: RunConfig
@@ -29,6 +31,7 @@ class Task:
     origin: Mapping[str, Any]
     environ: Mapping[str, str]
     log_level: int
+    registered: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Progressed:
     """How far a worker is; see ``progress.Report``."""
 
     episodes: int
-    mean_return: float
+    mean_return: MeanReturn
     steps: int
 
 

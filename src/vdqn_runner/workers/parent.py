@@ -1,18 +1,19 @@
 """The parent's side: hear the workers, tell them to stop, and say how it ended."""
 
 import logging
-import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
 from vdqn_runner.config import RunConfig
+from vdqn_runner.envs.registered import registration
 from vdqn_runner.errors import ConfigError, HeldError, RunError, SeedFailures
 from vdqn_runner.progress import Report
+from vdqn_runner.recent import MeanReturn, joined
 from vdqn_runner.runs.folder import seed_path
 from vdqn_runner.runs.interrupt import Interrupt, noted_signals
 from vdqn_runner.runs.lock import SeedLock
@@ -52,6 +53,7 @@ def train_in_workers(
             raise
         except RunError:
             _log.debug("left to its worker to tell", exc_info=True)
+    registered = registration(config.env.id) if config.env.kind == "gym" else None
     tasks = [
         Task(
             config=config,
@@ -60,6 +62,7 @@ def train_in_workers(
             origin=origin,
             environ=dict(os.environ),
             log_level=_log.getEffectiveLevel(),
+            registered=registered or b"",
         )
         for first in range(n_workers)
     ]
@@ -70,20 +73,11 @@ def train_in_workers(
         _raise_failures(workers)
 
 
-def summed(told: Iterable[tuple[int, Progressed]]) -> tuple[int, float, int]:
-    """Return (episodes, mean return, steps) of all workers, from (seeds, progress) of each.
-
-    In the mean return, a worker counts by the number of its seeds, once it has a return.
-    """
-    episodes = steps = weight = 0
-    total = 0.0
-    for n_seeds, progress in told:
-        episodes += progress.episodes
-        steps += progress.steps
-        if not math.isnan(progress.mean_return):
-            weight += n_seeds
-            total += n_seeds * progress.mean_return
-    return episodes, total / weight if weight else math.nan, steps
+def _summed(told: Sequence[Progressed]) -> tuple[int, MeanReturn, int]:
+    """Return (episodes, mean return, steps) of all workers, from the progress of each."""
+    episodes = sum(progress.episodes for progress in told)
+    mean_return = joined(progress.mean_return for progress in told)
+    return episodes, mean_return, sum(progress.steps for progress in told)
 
 
 def _attend(
@@ -108,7 +102,7 @@ def _attend(
             if report is None and starts and not waiting:
                 report = begin(sum(one.total for one in starts), sum(one.done for one in starts))
             if report is not None:
-                report.update(*summed((len(w.seeds), w.progress) for w in workers if w.progress))
+                report.update(*_summed([worker.progress for worker in workers if worker.progress]))
             going_on = any(not worker.inbox.closed for worker in live)
             for worker in live:
                 if worker.inbox.closed and (going_on or told):
@@ -130,7 +124,7 @@ def _hear(worker: Worker, echo: Echo) -> None:
     match message:
         case Begun():
             worker.begun = message
-            worker.progress = Progressed(message.done, math.nan, 0)
+            worker.progress = Progressed(message.done, MeanReturn(), 0)
         case Progressed():
             worker.progress = message
         case Finished() | Stopped() | Failed():

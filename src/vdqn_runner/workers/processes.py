@@ -3,18 +3,23 @@
 On Linux they are forked from a server process that has imported torch and done nothing else: it has
 no threads, which a fork would lose, and only the first run of a sweep waits for the import. Where
 system libraries do not bear forking (macOS), each worker is a new interpreter.
+
+Unlike other processes of multiprocessing, workers do not import the main module of who starts them,
+of which they need nothing. So a script needs no guard to train, and may come from standard input.
 """
 
 import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import forkserver, resource_tracker
+from multiprocessing import forkserver, resource_tracker, spawn
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 from vdqn_runner.workers.child import TRAINING, work
 from vdqn_runner.workers.messages import (
@@ -26,6 +31,9 @@ from vdqn_runner.workers.messages import (
     Stopped,
     Task,
 )
+
+_preparation_data = spawn.get_preparation_data
+_hiding_main = threading.Lock()
 
 
 @dataclass
@@ -81,7 +89,8 @@ def _from_server() -> Callable[[Task, "Connection[Message, object]"], BaseProces
         # Signals are blocked in the server and so in its forks; here they come while this waits
         # for the server, which may still be at its import.
         process = context.Process(target=work, args=(task, outbox))
-        process.start()
+        with _main_hidden():
+            process.start()
         return process
 
     return start
@@ -91,9 +100,27 @@ def _new_interpreter(task: Task, outbox: "Connection[Message, object]") -> BaseP
     """Start a worker in an interpreter of its own."""
     process = multiprocessing.get_context("spawn").Process(target=work, args=(task, outbox))
     resource_tracker.ensure_running()
-    with _signals_blocked():
+    with _signals_blocked(), _main_hidden():
         process.start()
     return process
+
+
+@contextmanager
+def _main_hidden() -> Iterator[None]:
+    """Let processes started in here know nothing of this one's main module."""
+
+    def without_main(name: str) -> dict[str, Any]:
+        told = _preparation_data(name)
+        return {key: value for key, value in told.items() if not key.startswith("init_main_")}
+
+    # Both ways of starting a process ask this function what the new one has to know, and nothing
+    # else can keep the main module out. The lock is for threads that train at the same time.
+    with _hiding_main:
+        setattr(spawn, _preparation_data.__name__, without_main)
+        try:
+            yield
+        finally:
+            setattr(spawn, _preparation_data.__name__, _preparation_data)
 
 
 @contextmanager

@@ -47,14 +47,15 @@ def make(paths: Sequence[Path], output: Path, sigma_n: int = 50) -> Iterator[Pat
 
     runs = find_runs(paths)  # before the slow imports, so that a wrong path is told at once
 
-    from vdqn_runner.analysis.paper.page import Entry, page, training_command
+    from vdqn_runner.analysis.paper.making import making
+    from vdqn_runner.analysis.paper.page import Entry, page
     from vdqn_runner.analysis.paper.product import Missing
     from vdqn_runner.analysis.paper.selection import select
     from vdqn_runner.analysis.paper.specs import specs
 
     selection = select(runs)
     output_folder(output)
-    command = f"vdqn-figures {shlex.join(map(str, paths))} -o {shlex.quote(str(output))}"
+    drawing = f"vdqn-figures {shlex.join(map(str, paths))} -o {shlex.quote(str(output))}"
     entries, skipped, noted = [], [], set()
     for spec in specs(f"chain-{sigma_n}"):
         product = spec.draw(selection)
@@ -69,8 +70,7 @@ def make(paths: Sequence[Path], output: Path, sigma_n: int = 50) -> Iterator[Pat
         files = list(_write(product, output, spec.name))
         yield from files
         png = files[0].read_bytes()
-        training = training_command(spec, product)
-        made = f"{training} && {command}" if training else command
+        made = making(spec, product, drawing)
         entries.append(Entry(spec, product, png, [file.name for file in files], made))
     file = output / PAGE
     file.write_text(page(entries, skipped), encoding="utf-8")

@@ -12,7 +12,7 @@ from vdqn_runner.analysis.labels import algo_name
 from vdqn_runner.analysis.paper.learning_rates import constant_rate
 from vdqn_runner.analysis.paper.measures import finished
 from vdqn_runner.analysis.paper.product import Product
-from vdqn_runner.analysis.paper.selection import ABLATION, LAMBDA, MAP_IS_DQN, PAPER, Loaded
+from vdqn_runner.analysis.paper.selection import Loaded
 from vdqn_runner.analysis.paper.specs import Spec
 
 TITLE = "Variational Deep Q Network: the paper's figures"
@@ -44,7 +44,7 @@ class Entry:
         product: what it shows.
         png: the content of its PNG file.
         files: names of its files, beside the page.
-        command: what makes it again.
+        command: what makes it again, training included.
     """
 
     spec: Spec
@@ -52,22 +52,6 @@ class Entry:
     png: bytes
     files: Sequence[str]
     command: str
-
-
-def training_command(spec: Spec, product: Product) -> str:
-    """What trains the runs of a figure; "" if it has none.
-
-    Runs of another name than the experiment's are taken to have been asked for with overrides.
-    """
-    own = {PAPER, LAMBDA, ABLATION, MAP_IS_DQN}
-    names = {loaded.run.name for loaded in product.runs}
-    if not spec.command or names <= own or len(names) > 1:
-        return spec.command
-    n_seeds = max(int(loaded.episodes["seed"].nunique()) for loaded in product.runs)
-    episodes = {loaded.run.episodes for loaded in product.runs}
-    more = [f"name={names.pop()}", f"n_seeds={n_seeds}"]
-    more += [f"episodes={count}" for count in episodes] if len(episodes) == 1 else []
-    return " ".join([spec.command, *more])
 
 
 def page(entries: Sequence[Entry], skipped: Sequence[tuple[Spec, str]]) -> str:
@@ -90,8 +74,8 @@ def page(entries: Sequence[Entry], skipped: Sequence[tuple[Spec, str]]) -> str:
     ]
     if skipped:
         rows = "".join(
-            f"<li>{escape(spec.title)}: missing {escape(why)} (<code>{escape(spec.command)}</code>)"
-            "</li>"
+            f"<li>{escape(spec.title)}: missing {escape(why)} "
+            f"(<code>{escape(' && '.join(spec.training))}</code>)</li>"
             for spec, why in skipped
         )
         parts.append(f"<section><h2>Not drawn</h2><ul>{rows}</ul></section>")

@@ -33,14 +33,14 @@ class Spec:
         name: of its files.
         title: its heading on the page.
         quotes: what the paper says of it, in the paper's words; none where it is silent.
-        command: what trains its runs; "" if it needs none.
+        training: the commands that train its runs.
         draw: makes it from the selected runs.
     """
 
     name: str
     title: str
     quotes: tuple[str, ...]
-    command: str
+    training: tuple[str, ...]
     draw: Callable[[Selection], Product | Missing]
 
 
@@ -54,7 +54,7 @@ def specs(sigma_env: str) -> list[Spec]:
                 "The initial state is always s_2, making it hard for the agent to escape local "
                 "optimality at s_1.",
             ),
-            "",
+            (),
             lambda _: figure_1(),
         ),
         Spec(
@@ -67,7 +67,7 @@ def specs(sigma_env: str) -> list[Spec]:
                 "On simple tasks like CartPole (Figure 2 (a) and (b)), Variational DQN makes "
                 "progress faster than DQN but converges at a slower rate.",
             ),
-            "vdqn-run experiment=fig2",
+            ("vdqn-run experiment=fig2",),
             partial(curves, keys=FIGURE_2),
         ),
         Spec(
@@ -82,7 +82,7 @@ def specs(sigma_env: str) -> list[Spec]:
                 "oscillates much.",
                 "When N ≥ 100, both DQN and NoisyNet barely make progress …",
             ),
-            "vdqn-run experiment=fig3",
+            ("vdqn-run experiment=fig3",),
             partial(curves, keys=FIGURE_3),
         ),
         Spec(
@@ -95,7 +95,7 @@ def specs(sigma_env: str) -> list[Spec]:
                 "visit s_N, visits to s_{N/2} are finally suppressed and the agent converges to "
                 "the locally optimal policy in s_1.",
             ),
-            "vdqn-run experiment=fig4",
+            ("vdqn-run experiment=fig4",),
             partial(visits, keys=FIGURE_4),
         ),
         Spec(
@@ -111,7 +111,7 @@ def specs(sigma_env: str) -> list[Spec]:
                 "but still converges within small number of iterations. On the other hand, both "
                 "DQN and NoisyNet get stuck.",
             ),
-            "vdqn-run experiment=fig5",
+            ("vdqn-run experiment=fig5",),
             partial(visits, keys=FIGURE_5),
         ),
         Spec(
@@ -123,7 +123,7 @@ def specs(sigma_env: str) -> list[Spec]:
                 "Variational DQN takes longer time to find the optimal policy but it makes steady "
                 "improvement over time.",
             ),
-            "vdqn-run experiment=scaling",
+            ("vdqn-run experiment=scaling", "vdqn-run experiment=fig5"),
             scaling,
         ),
         Spec(
@@ -134,7 +134,7 @@ def specs(sigma_env: str) -> list[Spec]:
                 "policies, the algorithm can still converge prematurely if the variance parameter "
                 "converges quickly to zero.",
             ),
-            f"vdqn-run -m experiment=fig3 env.n={sigma_env.removeprefix('chain-')}",
+            (f"vdqn-run -m experiment=fig3 env.n={sigma_env.removeprefix('chain-')}",),
             partial(diagnostics, env=sigma_env),
         ),
         Spec(
@@ -144,7 +144,7 @@ def specs(sigma_env: str) -> list[Spec]:
                 "where λ > 0 is a regularization constant, used to balance the expected Bellman "
                 "error and entropy bonus.",
             ),
-            "vdqn-run experiment=lambda",
+            ("vdqn-run experiment=lambda",),
             entropy_weight,
         ),
         Spec(
@@ -155,14 +155,14 @@ def specs(sigma_env: str) -> list[Spec]:
                 "Under Gaussian generative model of Q_θ(s,a) and improper uniform prior, this is "
                 "equivalent to minimizing Bellman error only.",
             ),
-            " && ".join(COMMANDS),
+            COMMANDS,
             map_is_dqn,
         ),
         Spec(
             "ablation_theta",
             "VDQN: weight samples to learn and to act, learning rate",
             ("At each time step t, we sample θ ∼ q_φ(θ) and select action by being greedy …",),
-            "vdqn-run experiment=ablation_theta",
+            ("vdqn-run experiment=ablation_theta",),
             partial(ablation, name="ablation_theta"),
         ),
         Spec(
@@ -173,14 +173,14 @@ def specs(sigma_env: str) -> list[Spec]:
                 "to consistently execute a sequence of actions under different policies, leading "
                 "to more efficient exploration.",
             ),
-            "vdqn-run experiment=ablation_noisynet",
+            ("vdqn-run experiment=ablation_noisynet",),
             partial(ablation, name="ablation_noisynet"),
         ),
         Spec(
             "ablation_timeout",
             "Control tasks: what an end by the time limit means",
             (),
-            "vdqn-run experiment=ablation_timeout",
+            ("vdqn-run experiment=fig2", "vdqn-run experiment=ablation_timeout"),
             partial(ablation, name="ablation_timeout"),
         ),
     ]

@@ -1,0 +1,1 @@
+"""Learning systems side by side on environments of growing size."""

@@ -1,0 +1,205 @@
+"""Systems side by side: names, statistics against SciPy and by hand, and the command's files."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from run_folders import chain, write_config, write_seed
+from scipy import stats
+
+from vdqn_runner.analysis.compare.command import main
+from vdqn_runner.analysis.compare.entries import NEVER, entries, systems
+from vdqn_runner.analysis.compare.ranking import (
+    interquartile_mean,
+    probability_of_improvement,
+    with_interval,
+)
+from vdqn_runner.analysis.compare.rates import choose, mean_returns, table_text
+from vdqn_runner.analysis.load import find_runs
+from vdqn_runner.config.system_lr import rate
+from vdqn_runner.config.systems import system_name
+from vdqn_runner.errors import ConfigError, RunError
+
+NAMES = {
+    "DQN": {"name": "dqn"},
+    "VDQN": {"name": "vdqn", "lam": 0.5},
+    "Double VDQN": {"name": "vdqn", "double": True, "network": {"dueling": False}},
+    "Dueling DQN": {"name": "dqn", "network": {"dueling": True}, "replay": {"alpha": 0.0}},
+    "Prioritised DQN": {"name": "dqn", "replay": {"alpha": 0.6}},
+    "Double dueling prioritised NoisyNet": {
+        "name": "noisynet", "noise": "independent", "double": True,
+        "network": {"dueling": True}, "replay": {"alpha": 0.6},
+    },
+    "NoisyNet with factorised noise": {"name": "noisynet", "noise": "factorised"},
+    "Bootstrapped DQN": {"name": "bootstrapped", "prior_scale": 0.0},
+    "Bootstrapped DQN with priors": {"name": "bootstrapped", "prior_scale": 3.0},
+    "BBQ network with spikes": {"name": "bbq", "spike_episodes": 3},
+    "Boltzmann": {"name": "boltzmann"},
+}  # fmt: skip
+
+
+def sea(n):
+    return {"kind": "deep_sea", "n": n, "gamma": 0.99, "stochastic": False}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_systems_are_named_by_their_options(name):
+    assert system_name(NAMES[name]) == name
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 9), m=st.integers(2, 9))
+def test_probability_of_improvement_is_mann_whitneys_u(seed, n, m):
+    rng = np.random.default_rng(seed)
+    tasks = [(rng.integers(0, 5, n) / 4.0, rng.integers(0, 5, m) / 4.0) for _ in range(3)]
+    ours, theirs = zip(*tasks, strict=True)
+    wanted = np.mean([stats.mannwhitneyu(x, y).statistic / (n * m) for x, y in tasks])
+    assert probability_of_improvement(ours, theirs) == pytest.approx(wanted)
+    assert probability_of_improvement(theirs, ours) == pytest.approx(1 - wanted)
+    assert probability_of_improvement(ours, ours) == 0.5
+
+
+def test_interquartile_mean_by_hand():
+    assert interquartile_mean([np.array([0.0, 1.0, 2.0, 3.0])]) == 1.5
+    # Both environments together, however their scores lie.
+    assert interquartile_mean([np.array([0.0, 100.0]), np.array([4.0, 8.0])]) == 6.0
+
+
+def test_seeds_are_resampled_within_their_environment():
+    """One environment's level does not stray into the interval of the other's seeds."""
+    tasks = [np.full(10, 0.0), np.full(10, 1.0)]
+    assert with_interval(lambda found: float(np.concatenate(found).mean()), tasks) == (
+        0.5,
+        0.5,
+        0.5,
+    )
+    rng = np.random.default_rng(0)
+    tasks = [rng.normal(0.0, 1.0, 40), rng.normal(10.0, 1.0, 40)]
+    middle, low, high = with_interval(lambda found: float(np.concatenate(found).mean()), tasks)
+    # The standard error of the mean of 80 seeds of deviation 1.
+    assert low < middle < high
+    assert high - low == pytest.approx(2 * 1.96 / 80**0.5, rel=0.25)
+
+
+def write_system(top, env, algo, starts, episodes=300, best=11.0, lr=0.01):
+    """A run whose seeds have the best return from episode ``starts[seed]`` on, else none."""
+    label = f"{env['kind']}-{env['n']}"
+    name = system_name(algo).replace(" ", "_")
+    folder = top / label / algo["name"] / f"{name}{lr:g}"
+    full = algo | {"lr": {"kind": "constant", "value": lr}}
+    write_config(folder, env, full, episodes)
+    for seed, start in enumerate(starts):
+        returns = [0.0] * start + [best] * (episodes - start)
+        visits = [(0, 0, 0)] * episodes if env["kind"] == "chain" else None
+        write_seed(folder, seed, returns, visits)
+    return folder
+
+
+@pytest.fixture
+def runs(tmp_path):
+    top = tmp_path / "runs" / "deep"
+    for n in (10, 20):
+        write_system(top, chain(n), NAMES["DQN"], [300, 300, 100])
+        write_system(top, chain(n), NAMES["VDQN"], [20, 50, 80])
+        write_system(top, sea(n), NAMES["DQN"], [300, 300, 300], best=0.99)
+        write_system(top, sea(n), NAMES["VDQN"], [0, 300, 30], best=0.99)
+    write_system(top, chain(20), NAMES["Double VDQN"], [10, 10, 10])
+    return top
+
+
+def test_entries_say_when_each_seed_solved_it_and_how_well_it_did_throughout(runs):
+    found = {(e.env, e.system): e for e in entries(find_runs([runs]))}
+    assert len(found) == 9
+    dqn = found["chain-10", "DQN"]
+    assert dqn.episodes.tolist() == [NEVER, NEVER, 100] and dqn.solved == 1
+    np.testing.assert_allclose(dqn.scores, [0.0, 0.0, 2 / 3])
+    assert dqn.median()[0] > dqn.limit
+    vdqn = found["deep_sea-20", "VDQN"]
+    assert vdqn.episodes.tolist() == [0, NEVER, 30] and vdqn.median()[0] == 30
+    np.testing.assert_allclose(vdqn.scores, [1.0, 0.0, 0.9])
+    assert systems(list(found.values())) == ["Double VDQN", "VDQN", "DQN"]
+
+
+def test_the_command_writes_what_it_found(runs, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main([str(runs), "-o", str(out)]) == 0
+    text = capsys.readouterr().out
+    names = ["compare.md", "solving.csv", "ranking.csv", "improvement.csv"]
+    names += [f"{kind}.{end}" for kind in ("chain", "deep_sea") for end in ("png", "pdf")]
+    assert {path.name for path in out.iterdir()} == set(names)
+    assert (out / "compare.md").read_text() in text
+
+    def read(name):
+        with (out / name).open(newline="") as stream:
+            return list(csv.DictReader(stream))
+
+    solving = {(row["env"], row["system"]): row for row in read("solving.csv")}
+    assert solving["chain-10", "DQN"]["median_episodes"] == ""
+    assert solving["chain-10", "VDQN"]["median_episodes"] == "50.0"
+    assert solving["deep_sea-10", "VDQN"]["solved"] == "2"
+    # One that is not everywhere is not ranked.
+    assert [row["system"] for row in read("ranking.csv")] == ["VDQN", "DQN"]
+    chance = {
+        (row["system"], row["over"]): float(row["probability"]) for row in read("improvement.csv")
+    }
+    scores = {
+        e.system + e.env: e.scores for e in entries(find_runs([runs])) if e.system != "Double VDQN"
+    }
+    wanted = np.mean(
+        [
+            stats.mannwhitneyu(scores["VDQN" + env], scores["DQN" + env]).statistic / 9
+            for env in ("chain-10", "chain-20", "deep_sea-10", "deep_sea-20")
+        ]
+    )
+    assert chance["VDQN", "DQN"] == pytest.approx(wanted, abs=1e-4)
+    assert chance["DQN", "VDQN"] == pytest.approx(1 - wanted, abs=1e-4)
+    again = {name: (out / name).read_bytes() for name in names}
+    assert main([str(runs), "-o", str(out)]) == 0
+    assert again == {name: (out / name).read_bytes() for name in names}
+
+
+def test_two_runs_for_one_system_are_refused(runs, capsys, tmp_path):
+    write_system(runs, chain(10), NAMES["VDQN"], [5, 5], lr=0.5)
+    assert main([str(runs), "-o", str(tmp_path / "out")]) == 2
+    assert "chain-10 VDQN: two runs for one system" in capsys.readouterr().err
+
+
+def test_environments_whose_best_return_is_not_known_are_refused(tmp_path, capsys):
+    write_system(tmp_path, sea(5) | {"stochastic": True}, NAMES["DQN"], [5])
+    assert main([str(tmp_path), "-o", str(tmp_path / "out")]) == 2
+    assert "the best return is known of chain, deep_sea" in capsys.readouterr().err
+
+
+def test_each_system_takes_the_better_rate_on_each_kind_of_environment(tmp_path):
+    for kind, env in (("chain", chain(32)), ("deep_sea", sea(8))):
+        for name, slow, fast in (("DQN", 100, 50), ("VDQN", 40, 90), ("Double VDQN", 30, 30)):
+            slow, fast = (slow, fast) if kind == "chain" else (fast, slow)
+            write_system(tmp_path, env, NAMES[name], [slow, slow], lr=0.001)
+            write_system(tmp_path, env, NAMES[name], [fast, fast], lr=0.01)
+    means = mean_returns(find_runs([tmp_path]))
+    assert choose(means) == {
+        ("chain", "DQN"): 0.01,
+        ("chain", "VDQN"): 0.001,
+        ("chain", "Double VDQN"): 0.001,
+        ("deep_sea", "DQN"): 0.001,
+        ("deep_sea", "VDQN"): 0.01,
+        ("deep_sea", "Double VDQN"): 0.001,
+    }
+    table = yaml.safe_load(table_text(means))
+    assert rate(table, "deep_sea", "VDQN") == 0.01
+    with pytest.raises(ConfigError, match="no rate of NoisyNet on env.kind=chain, only of"):
+        rate(table, "chain", "NoisyNet")
+
+
+def test_a_missing_rate_or_seed_is_told(tmp_path):
+    folder = write_system(tmp_path, chain(32), NAMES["DQN"], [5, 5], lr=0.001)
+    with pytest.raises(RunError, match="DQN on chain: has not the rates"):
+        mean_returns(find_runs([tmp_path]))
+    write_system(tmp_path, chain(32), NAMES["DQN"], [5, 5], lr=0.01)
+    assert mean_returns(find_runs([tmp_path]))
+    write_seed(Path(folder), 1, [0.0] * 20, [(0, 0, 0)] * 20)
+    with pytest.raises(RunError, match="seeds that are not finished"):
+        mean_returns(find_runs([tmp_path]))
