@@ -54,6 +54,10 @@ figures-quick: $(STAMP) ## the same with 2 seeds and few episodes (some minutes)
 studies: $(STAMP) ## train the studies beside the figures (some hours on two cores), draw all
 	$(BIN)/vdqn-run experiment=scaling
 	$(BIN)/vdqn-run experiment=lambda
+	$(BIN)/vdqn-run experiment=map_is_dqn_reference
+	$(BIN)/vdqn-run experiment=map_is_dqn
+	$(BIN)/vdqn-run experiment=cold_posterior
+	$(BIN)/vdqn-run experiment=inference
 	$(BIN)/vdqn-run experiment=ablation_theta
 	$(BIN)/vdqn-run experiment=ablation_noisynet
 	$(BIN)/vdqn-run experiment=ablation_timeout

@@ -15,6 +15,7 @@ from vdqn_runner.config import (
     DQNConfig,
     NoisyNetConfig,
     RunConfig,
+    VariationalConfig,
     VDQNConfig,
     VimeConfig,
 )
@@ -76,7 +77,7 @@ def needed(config: RunConfig, spec: EnvSpec, n_seeds: int, n_workers: int) -> Ne
     heads = algo.heads if isinstance(algo, BootstrappedConfig) else 1
     sizes = [spec.obs_dim, *algo.network.hidden, heads * (spec.n_actions + algo.network.dueling)]
     row = FLOAT * row_length(sizes)
-    kinds = 1 if isinstance(algo, DQNConfig | BootstrappedConfig) else 2
+    kinds = _kinds(algo)
     # Rows, targets and both moments; a checkpoint holds the same.
     learner = 4 * kinds * row
     batches = {algo.batch_size, 1}
@@ -186,6 +187,17 @@ def replay_bytes(config: RunConfig, spec: EnvSpec) -> int:
     return slots * (observation + action + reward + terminal) + transitions * slot + tree
 
 
+def _kinds(algo: AlgoConfig) -> int:
+    """Return how many rows of parameters an algorithm learns."""
+    match algo:
+        case DQNConfig() | BootstrappedConfig() | VariationalConfig(family="point"):
+            return 1
+        case VariationalConfig(family="low_rank", rank=rank):
+            return 2 + rank
+        case _:
+            return 2
+
+
 def _derived(algo: AlgoConfig) -> int:
     """Return how many further rows an algorithm keeps of each seed beside the learner's."""
     match algo:
@@ -202,6 +214,13 @@ def _derived(algo: AlgoConfig) -> int:
         case BootstrappedConfig():
             # The prior, and gradients.
             return 2
+        case VariationalConfig(family="point"):
+            return 0 if algo.plain and algo.prior_sigma is None else 12
+        case VariationalConfig():
+            # By autograd, as measured: of each sample its theta and what led to it; of the columns
+            # of a covariance 64-bit copies and their gradients; what Laplace numbers are made of.
+            columns = algo.rank if algo.family == "low_rank" else 0
+            return 10 + 6 * algo.samples + 10 * columns + 8 * (algo.family == "laplace")
         case _:
             return 0 if algo.plain else 1
 

@@ -220,15 +220,17 @@ def uniform_rows(
     weight_bound: Callable[[int], float],
     bias_bound: Callable[[int], float],
     purpose: Purpose = Purpose.INIT,
+    index: int | None = None,
 ) -> Tensor:
     """Return rows ``[S, P]``: U(-bound(fan_in), bound(fan_in)) for each parameter, padding 0.
 
-    Seed k's row comes from its stream (k, purpose) alone, layer by layer, weight before bias.
+    Seed k's row comes from its stream (k, purpose) alone, or (k, purpose, index) where there are
+    several, counted from 1; layer by layer, weight before bias.
     """
     rows = torch.zeros(len(seeds), layout.length)
     layers = layout.layers(rows)
     for row, seed in enumerate(seeds):
-        stream = generator(seed, purpose)
+        stream = generator(seed, purpose, *(() if index is None else (index,)))
         for layer, (n_in, n_out) in zip(layers, layout.shapes, strict=True):
             weight = stream.uniform(-1.0, 1.0, (n_in, n_out)) * weight_bound(n_in)
             bias = stream.uniform(-1.0, 1.0, n_out) * bias_bound(n_in)

@@ -15,6 +15,7 @@ from vdqn_runner.analysis.load import find_runs, load_updates
 from vdqn_runner.analysis.paper.ablation import STUDIES, ablation
 from vdqn_runner.analysis.paper.diagnostics import diagnostics
 from vdqn_runner.analysis.paper.entropy_weight import entropy_weight
+from vdqn_runner.analysis.paper.map_is_dqn import map_is_dqn
 from vdqn_runner.analysis.paper.measures import areas, final_returns, interval
 from vdqn_runner.analysis.paper.product import Missing
 from vdqn_runner.analysis.paper.scaling import NEVER, need_of, scaling
@@ -215,6 +216,78 @@ def test_a_lambda_with_no_finished_seed_is_left_out(tmp_path):
     write_config(young, chain(10), algo_config("vdqn") | {"lam": 2.0}, 30)
     drawing = entropy_weight(selected(tmp_path))
     assert [row[1] for row in drawing.rows] == [0.02, 0.02]
+
+
+# DQN as a special case.
+
+
+def write_map_run(top, folder, returns, env=None, **settings):
+    folder = top / "map_is_dqn" / "e" / settings.get("name", "variational") / folder
+    config = algo_config("variational") | settings
+    return write_run(folder, env or chain(10), config, returns)
+
+
+@pytest.fixture
+def mapped(tmp_path):
+    """DQN, a point mass with the same returns, two Gaussians."""
+    rng = np.random.default_rng(0)
+    same = rng.uniform(0, 11, (3, 40)).tolist()
+    write_map_run(tmp_path, "a", same, name="dqn", epsilon={"kind": "constant", "value": 0.0})
+    write_map_run(tmp_path, "b", [[1.0] * 40] * 3, name="dqn", epsilon=0.1)
+    write_map_run(tmp_path, "c", same, family="point", lam={"kind": "constant", "value": 64.0})
+    for i, lam in enumerate((0.02, 0.0002)):
+        write_map_run(tmp_path, f"g{i}", [[float(i)] * 40] * 3, family="gaussian", lam=lam)
+    return tmp_path, same
+
+
+def test_the_point_mass_is_drawn_over_dqn(mapped):
+    top, same = mapped
+    drawing = map_is_dqn(selected(top))
+    left, right = drawing.figure.axes
+    wanted = np.reshape(same, (3, 4, 10)).mean(axis=(0, 2))
+    drawn = [line.get_ydata() for line in left.get_lines() if len(line.get_ydata()) == 4]
+    assert len(drawn) == 2
+    for curve in drawn:
+        np.testing.assert_allclose(curve, wanted)
+    drawn = [line.get_ydata() for line in right.get_lines() if len(line.get_ydata()) == 4]
+    assert [tuple(set(curve)) for curve in drawn[1:]] == [(0.0,), (1.0,)]
+    np.testing.assert_allclose(drawn[0], wanted)
+    labels = [text.get_text() for text in drawing.figure.legends[0].get_texts()]
+    assert labels == [
+        "DQN, $\\epsilon$ = 0",
+        "Gaussian, $\\lambda$ = 0.02",
+        "Gaussian, $\\lambda$ = 0.0002",
+        "point mass, $\\lambda$ = 64",
+    ]
+    colours = {to_hex(line.get_color()) for line in drawing.figure.legends[0].get_lines()}
+    assert len(colours) == 4
+    assert "N = 10: the 120 returns of the point mass and of DQN are the same;" in drawing.finding
+    assert "Gaussian, lambda = 0.0002: 1.00" in drawing.finding
+    assert len(drawing.rows) == 4 * 4 and len(drawing.runs) == 4
+
+
+def test_a_point_mass_that_is_not_dqn_is_told(mapped):
+    top, same = mapped
+    folder = top / "map_is_dqn" / "e" / "variational" / "c"
+    same[1][7] += 0.5
+    write_seed(folder, 1, same[1], [NO_VISITS] * 40)
+    assert "are at most 0.5 apart" in map_is_dqn(selected(top)).finding
+
+
+def test_dqn_as_a_special_case_needs_both(mapped, tmp_path):
+    top, _ = mapped
+    write_map_run(top, "x", [[1.0] * 10], env=chain(5), family="point", lam=64.0)
+    assert {row[0] for row in map_is_dqn(selected(top)).rows} == {"chain-10"}
+    (top / "map_is_dqn/e/dqn/a/config.yaml").unlink()
+    names = "experiment=map_is_dqn and of experiment=map_is_dqn_reference"
+    assert map_is_dqn(selected(top)) == Missing(f"runs of {names}")
+
+
+def test_two_points_for_one_curve_are_refused(mapped):
+    top, same = mapped
+    write_map_run(top, "d", same, family="point", lam=64.0)
+    with pytest.raises(ConfigError, match="two runs for one curve"):
+        map_is_dqn(selected(top))
 
 
 # Diagnostics.

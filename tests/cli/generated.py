@@ -32,6 +32,7 @@ CONTEXT = {
     ("algo", "noisynet"): ["algo=noisynet"],
     ("algo", "bootstrapped"): ["algo=bootstrapped"],
     ("algo", "bbq"): ["algo=bbq"],
+    ("algo", "variational"): ["algo=variational"],
     ("tracker", "none"): ["tracker=none"],
     ("tracker", "tensorboard"): ["tracker=tensorboard"],
     ("tracker", "mlflow"): ["tracker=mlflow"],
@@ -185,8 +186,9 @@ WRONG_SCHEDULES = [
 
 
 def may_be_null(setting: Setting) -> bool:
-    """Whether null has a meaning: no value, or for NoisyNet the one that goes with its noise."""
-    return type(None) in get_args(setting.field.annotation) or setting.key == "algo.sigma_init"
+    """Whether null has a meaning: no value, or the one that goes with another setting."""
+    follows = setting.key in ("algo.sigma_init", "algo.samples")
+    return type(None) in get_args(setting.field.annotation) or follows
 
 
 def beyond(interval: Within, whole: bool) -> list[str]:
@@ -276,6 +278,10 @@ def impossible_pairs(random: Random) -> Iterator[Request]:
     for noise in ([], ["algo.sigma_init=0.3"]):
         pair = ["algo.noise=factorised", "algo.theta_samples=per_tuple"]
         yield Request("pair", ["algo=noisynet", *noise, *pair])
+    for setting in ("estimator=score", "samples=2", "resample=episode", "sigma_init=0.3"):
+        yield Request("pair", ["algo=variational", "algo.family=point", f"algo.{setting}"])
+    yield Request("pair", ["algo=variational", "algo.rank=2"])
+    yield Request("pair", ["algo=variational", "algo.estimator=score", "algo.samples=1"])
     for n in (-1, 0, 1, 2):
         yield Request("pair", ["env=chain", f"env.n={n}"])
 
@@ -458,13 +464,28 @@ def right_requests(count: int) -> Iterator[tuple[dict[str, str], dict[str, Any]]
             for setting in mine
             if setting.key not in KINDS and (setting.key == "env.id" or random.random() < 0.4)
         }
-        if asked.get("algo.noise") == "factorised":
-            asked.pop("algo.theta_samples", None)
-        if not asked.get("algo.replay.alpha"):
-            for key in ("algo.replay.beta", "algo.replay.floor"):
-                asked.pop(key, None)
-        if not asked.get("algo.vime.eta"):
-            asked = {key: v for key, v in asked.items() if not key.startswith("algo.vime.")}
+        if "algo.rank" in asked:
+            asked["algo.family"] = "low_rank"
         if chosen["env"] == "gym":
-            asked.pop("algo.spike_episodes", None)
+            asked.pop("algo.spike_episodes", None)  # nobody knows its best policy
+        for key in without_effect(asked):
+            asked.pop(key, None)
         yield chosen, asked
+
+
+def without_effect(asked: dict[str, Any]) -> list[str]:
+    """Settings that do not go with the others of a request."""
+    found = []
+    if asked.get("algo.noise") == "factorised":
+        found.append("algo.theta_samples")
+    if not asked.get("algo.replay.alpha"):
+        found += ["algo.replay.beta", "algo.replay.floor"]
+    if asked.get("algo.family") != "low_rank":
+        found.append("algo.rank")
+    if asked.get("algo.family") == "point":
+        found += [f"algo.{key}" for key in ("estimator", "samples", "resample", "sigma_init")]
+    if asked.get("algo.estimator") == "score" and asked.get("algo.samples") == 1:
+        found.append("algo.samples")
+    if not asked.get("algo.vime.eta"):
+        found += [key for key in asked if key.startswith("algo.vime.")]
+    return found

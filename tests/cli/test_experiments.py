@@ -160,10 +160,66 @@ def test_deep_sea(jobs: Callable[[str], list[RunConfig]]) -> None:
     assert fixed(got) == {("deep_sea", range(10), 2000)}
 
 
+def constant(config: RunConfig, name: str) -> float:
+    schedule = getattr(config.algo, name)
+    assert schedule.kind == "constant"
+    return float(schedule.value)
+
+
+def test_dqn_as_a_limit(jobs: Callable[[str], list[RunConfig]]) -> None:
+    got = jobs("experiment=map_is_dqn")
+    values = [(*settings(c, "family", "sigma_init"), constant(c, "lam")) for c in got]
+    assert values == [
+        ("point", 0.017, 64.0),
+        ("gaussian", 0.017, 0.02),
+        ("gaussian", 0.0017, 0.0002),
+        ("gaussian", 0.00017, 0.000002),
+    ]
+    other = jobs("experiment=map_is_dqn_reference")
+    assert [(c.algo.name, constant(c, "epsilon")) for c in other] == [("dqn", 0.0)]
+    for configs in (got, other):
+        assert fixed(configs) == {("map_is_dqn", range(5), 2000)}
+        assert {(where(c), lr(c), c.algo.batch_size) for c in configs} == {(10, 0.001, 64)}
+
+
+def test_cold_posterior(jobs: Callable[[str], list[RunConfig]]) -> None:
+    got = jobs("experiment=cold_posterior")
+    assert {(where(c), c.algo.name) for c in got} == {(50, "vdqn")}
+    assert [constant(c, "lam") for c in got[:5]] == [0.0002, 0.002, 0.02, 0.2, 2.0]
+    cooled = [c.algo.lam.model_dump() for c in got[5:]]  # type: ignore[union-attr]
+    shared = {"start": 0.2, "duration": 1000, "unit": "episodes"}
+    assert cooled == [
+        shared | {"kind": "linear", "end": 0.002},
+        shared | {"kind": "exponential", "end": 0.002},
+        shared | {"kind": "exponential", "end": 0.00002},
+    ]
+    assert fixed(got) == {("cold_posterior", range(5), 2000)}
+    assert [lr(c) for c in got] == [tuned(c) for c in got]
+
+
+def test_inference(jobs: Callable[[str], list[RunConfig]]) -> None:
+    got = jobs("experiment=inference")
+    names = ("family", "estimator", "samples", "prior_sigma")
+    kinds = [
+        ("gaussian", "pathwise", 1, None),
+        ("gaussian", "pathwise", 10, None),
+        ("gaussian", "pathwise", 1, 1.0),
+        ("gaussian", "score", 10, None),
+        ("laplace", "pathwise", 1, None),
+        ("laplace", "score", 10, None),
+        ("low_rank", "pathwise", 1, None),
+        ("low_rank", "score", 10, None),
+    ]
+    values = [(where(c), settings(c, *names), lr(c)) for c in got]
+    assert values == list(product([10], kinds, [0.001, 0.01]))
+    assert fixed(got) == {("inference", range(5), 2000)}
+
+
 def test_every_experiment_is_tested_here() -> None:
     # That of Optuna is not composed without its plugin; see tests/launchers.
     others = {"lr_chain", "lr_control", "lambda", "optuna_chain", "deep_sea"}
     others |= {"lr_systems", "ablation_theta", "ablation_noisynet", "ablation_timeout"}
+    others |= {"map_is_dqn", "map_is_dqn_reference", "cold_posterior", "inference"}
     assert set(options("experiment")) == set(PAPER) | others
 
 

@@ -131,6 +131,14 @@ GROWTH = {
             "dqn", [8], WIDE, {"vime": {"eta": 0.1, "hidden": [8], "batch_size": 1500}}, n_seeds=2
         ),
     ),
+    "network-variational": (
+        request("variational", hidden=[100], settings={"samples": 3}, n_seeds=3),
+        request("variational", hidden=[900, 900], settings={"samples": 3}, n_seeds=3),
+    ),
+    "network-variational-low-rank": (
+        request("variational", hidden=[100], settings={"family": "low_rank"}, n_seeds=3),
+        request("variational", hidden=[900, 900], settings={"family": "low_rank"}, n_seeds=3),
+    ),
     "network-noisynet": (request("noisynet", [100]), request("noisynet", [1200, 1200])),
     "seeds": (request(hidden=[800, 800]), request(hidden=[800, 800], n_seeds=8)),
     "evaluation": (

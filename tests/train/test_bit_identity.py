@@ -52,6 +52,19 @@ VARIANTS = {
     "dqn, vime": ("dqn", {"vime": VIME}),
     "vdqn, all options, vime": ("vdqn", OPTIONS | {"vime": VIME}),
     "bootstrapped, vime": ("bootstrapped", {"heads": 3, "vime": VIME}),
+    "variational": ("variational", {"prior_sigma": 0.5, "samples": 2}),
+    "variational, laplace, for an episode": (
+        "variational",
+        {"family": "laplace", "resample": "episode", "prior_sigma": 2.0},
+    ),
+    "variational, laplace, score": ("variational", {"family": "laplace", "estimator": "score"}),
+    "variational, low rank": ("variational", {"family": "low_rank", "rank": 3}),
+    "variational, low rank, score, all options": (
+        "variational",
+        OPTIONS | {"family": "low_rank", "estimator": "score", "samples": 3, "lam": DECAY},
+    ),
+    "variational, point": ("variational", {"family": "point", "lam": 13}),
+    "variational, point, all options": ("variational", OPTIONS | {"family": "point"}),
     "bootstrapped, all options": ("bootstrapped", OPTIONS | {"heads": 3, "prior_scale": 2.0}),
 }
 

@@ -7,6 +7,7 @@ from vdqn_runner.algos.bbq import BBQ
 from vdqn_runner.algos.bootstrapped import Bootstrapped
 from vdqn_runner.algos.dqn import DQN
 from vdqn_runner.algos.noisynet import NoisyNet
+from vdqn_runner.algos.variational import Variational
 from vdqn_runner.algos.vdqn import VDQN
 
 ALGORITHMS: dict[str, Any] = {
@@ -15,6 +16,7 @@ ALGORITHMS: dict[str, Any] = {
     "noisynet": NoisyNet,
     "bootstrapped": Bootstrapped,
     "bbq": BBQ,
+    "variational": Variational,
 }
 
 

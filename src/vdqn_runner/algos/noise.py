@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -16,21 +16,31 @@ from vdqn_runner.nets import Gaussian, mlp_values
 from vdqn_runner.normals import NormalBlocks, NormalStreams
 from vdqn_runner.streams import Purpose
 
+Law = TypeVar("Law", contravariant=True)
+"""What a distribution over the weights of S networks is given by."""
 
-class NoiseShape(Protocol):
-    """How standard normals become noise on the weights."""
+
+class Sampling(Protocol[Law]):
+    """How networks are sampled: what acting asks."""
 
     def count(self, layout: Layout) -> int:
-        """Return how many normals one eps row takes."""
+        """Return how many normals one theta takes."""
 
-    def rows(self, layout: Layout, draws: Tensor) -> Tensor:
-        """Return eps rows ``[S, P]`` made from ``draws`` [S, >= count]."""
+    def theta(self, law: Law, row: int, draws: Tensor) -> Tensor:
+        """Return one theta ``[P]`` of the seed in ``row``, made from ``draws`` [1, >= count]."""
 
     def count_of_step(self, layout: Layout) -> int:
         """Return how many normals ``q_of_step`` takes."""
 
-    def q_of_step(self, gaussian: Gaussian, obs: Tensor, draws: Tensor) -> Tensor:
+    def q_of_step(self, law: Law, obs: Tensor, draws: Tensor) -> Tensor:
         """Return Q-values ``[S, 1, A]`` at ``obs`` [S, 1, obs] under fresh noise."""
+
+
+class NoiseShape(Sampling[Gaussian], Protocol):
+    """How standard normals become noise on the weights."""
+
+    def rows(self, layout: Layout, draws: Tensor) -> Tensor:
+        """Return eps rows ``[S, P]`` made from ``draws`` [S, >= count]."""
 
     def q_of_trials(self, gaussian: Gaussian, obs: Tensor, noise: NormalStreams) -> Tensor:
         """Return Q-values ``[1, T, A]`` of one seed at ``obs`` [1, T, obs].
@@ -48,12 +58,15 @@ class Independent:
     def rows(self, layout: Layout, draws: Tensor) -> Tensor:  # noqa: D102
         return draws[:, : layout.length]
 
+    def theta(self, law: Gaussian, row: int, draws: Tensor) -> Tensor:  # noqa: D102
+        return law.mu[row] + law.sigma[row] * self.rows(law.layout, draws)[0]
+
     def count_of_step(self, layout: Layout) -> int:  # noqa: D102
         return layout.n_units
 
-    def q_of_step(self, gaussian: Gaussian, obs: Tensor, draws: Tensor) -> Tensor:  # noqa: D102
+    def q_of_step(self, law: Gaussian, obs: Tensor, draws: Tensor) -> Tensor:  # noqa: D102
         # One observation a sample: local reparameterisation has the law of writing theta out.
-        return gaussian.q(obs, draws)
+        return law.q(obs, draws)
 
     def q_of_trials(  # noqa: D102
         self, gaussian: Gaussian, obs: Tensor, noise: NormalStreams
@@ -79,12 +92,15 @@ class Factorised:
             at += n_in + n_out
         return rows
 
+    def theta(self, law: Gaussian, row: int, draws: Tensor) -> Tensor:  # noqa: D102
+        return law.mu[row] + law.sigma[row] * self.rows(law.layout, draws)[0]
+
     def count_of_step(self, layout: Layout) -> int:  # noqa: D102
         return self.count(layout)
 
-    def q_of_step(self, gaussian: Gaussian, obs: Tensor, draws: Tensor) -> Tensor:  # noqa: D102
-        eps = self.rows(gaussian.layout, draws)
-        return mlp_values(gaussian.mu + gaussian.sigma * eps, gaussian.layout, obs)
+    def q_of_step(self, law: Gaussian, obs: Tensor, draws: Tensor) -> Tensor:  # noqa: D102
+        eps = self.rows(law.layout, draws)
+        return mlp_values(law.mu + law.sigma * eps, law.layout, obs)
 
     def q_of_trials(  # noqa: D102
         self, gaussian: Gaussian, obs: Tensor, noise: NormalStreams
@@ -95,31 +111,34 @@ class Factorised:
         return self.q_of_step(gaussian, obs.transpose(0, 1).contiguous(), draws).transpose(0, 1)
 
 
-class ActingNoise(Kept, Protocol):
+class ActingNoise(Kept, Protocol[Law]):
     """Which sample of the weights acting uses."""
 
-    def begin_episodes(self, rows: np.ndarray, clock: Clock, gaussian: Gaussian) -> None:
+    def begin_episodes(self, rows: np.ndarray, clock: Clock, law: Law) -> None:
         """Note that these seeds start a new episode."""
 
-    def q(self, gaussian: Gaussian, obs: Tensor) -> Tensor:
+    def q(self, law: Law, obs: Tensor) -> Tensor:
         """Return Q-values ``[S, 1, A]`` of sampled networks at ``obs`` [S, 1, obs]."""
 
 
-class ThetaEachStep:
+class ThetaEachStep(Generic[Law]):
     """A fresh theta at every step."""
 
-    def __init__(self, context: Context, shape: NoiseShape) -> None:
-        self._shape = shape
+    def __init__(self, context: Context, sampling: Sampling[Law]) -> None:
+        self._sampling = sampling
         streams = NormalStreams.of(context.seeds, Purpose.ACTING, device=context.device)
-        self._blocks = NormalBlocks(streams, shape.count_of_step(context.layout))
+        width = sampling.count_of_step(context.layout)
+        # Small draws are made many at a time; a whole theta is large enough by itself.
+        depth = 1 if width >= context.layout.length else 32
+        self._blocks = NormalBlocks(streams, width, depth)
 
     def begin_episodes(  # noqa: D102
-        self, rows: np.ndarray, clock: Clock, gaussian: Gaussian
+        self, rows: np.ndarray, clock: Clock, law: Law
     ) -> None:
         pass
 
-    def q(self, gaussian: Gaussian, obs: Tensor) -> Tensor:  # noqa: D102
-        return self._shape.q_of_step(gaussian, obs, self._blocks.draw())
+    def q(self, law: Law, obs: Tensor) -> Tensor:  # noqa: D102
+        return self._sampling.q_of_step(law, obs, self._blocks.draw())
 
     def select(self, rows: np.ndarray) -> None:  # noqa: D102
         self._blocks.select(rows)
@@ -131,31 +150,30 @@ class ThetaEachStep:
         self._blocks.load(states)
 
 
-class ThetaEachEpisode:
+class ThetaEachEpisode(Generic[Law]):
     """One theta for a whole episode, drawn from the parameters at its beginning.
 
     Episode e of seed k draws from the stream (k, ACTING, e).
     """
 
-    def __init__(self, context: Context, shape: NoiseShape) -> None:
-        self._layout, self._shape = context.layout, shape
+    def __init__(self, context: Context, sampling: Sampling[Law]) -> None:
+        self._layout, self._sampling = context.layout, sampling
         self._seeds = list(context.seeds)
         self._device = context.device
         self._theta = torch.zeros(len(self._seeds), self._layout.length, device=context.device)
 
     def begin_episodes(  # noqa: D102
-        self, rows: np.ndarray, clock: Clock, gaussian: Gaussian
+        self, rows: np.ndarray, clock: Clock, law: Law
     ) -> None:
-        count = self._shape.count(self._layout)
+        count = self._sampling.count(self._layout)
         for row in rows:
             episode = int(clock.episodes[row])
             stream = NormalStreams.of(
                 [self._seeds[row]], Purpose.ACTING, episode, device=self._device
             )
-            eps = self._shape.rows(self._layout, stream.draw(count))
-            self._theta[row] = gaussian.mu[row] + gaussian.sigma[row] * eps[0]
+            self._theta[row] = self._sampling.theta(law, row, stream.draw(count))
 
-    def q(self, gaussian: Gaussian, obs: Tensor) -> Tensor:  # noqa: D102
+    def q(self, law: Law, obs: Tensor) -> Tensor:  # noqa: D102
         return mlp_values(self._theta, self._layout, obs)
 
     def select(self, rows: np.ndarray) -> None:  # noqa: D102
@@ -170,7 +188,7 @@ class ThetaEachEpisode:
             self._theta[row].copy_(state["theta"])
 
 
-class Noise:
+class Noise(Generic[Law]):
     """The noise of acting, of updates and of targets: streams of each seed.
 
     Attributes:
@@ -180,16 +198,16 @@ class Noise:
     def __init__(
         self,
         context: Context,
-        shape: NoiseShape,
+        sampling: Sampling[Law],
         resample: Literal["step", "episode"],
         *,
         double: bool,
     ) -> None:
         """``double``: whether the actions of targets are chosen by a sample of their own."""
-        self.acting: ActingNoise = (
-            ThetaEachStep(context, shape)
+        self.acting: ActingNoise[Law] = (
+            ThetaEachStep(context, sampling)
             if resample == "step"
-            else ThetaEachEpisode(context, shape)
+            else ThetaEachEpisode(context, sampling)
         )
         self.update = NormalStreams.of(context.seeds, Purpose.UPDATE_NOISE, device=context.device)
         self.target = NormalStreams.of(context.seeds, Purpose.TARGET_NOISE, device=context.device)

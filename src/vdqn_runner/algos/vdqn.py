@@ -4,7 +4,6 @@ Shapes: S seeds, B minibatch, A actions, P parameters of a seed's row.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ from vdqn_runner.algos.base import Batch, Clock, Context, Kept, Loss, QFunction,
 from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
 from vdqn_runner.algos.compiled import CompiledUpdate, Form, Sample, Second, Spread, is_known
 from vdqn_runner.algos.noise import Independent, Noise, gaussian_q_functions
+from vdqn_runner.algos.objective import loss_weights, objective_figures
 from vdqn_runner.algos.sigma_figures import sigma_figures
 from vdqn_runner.config import VDQNConfig
 from vdqn_runner.learner import Learner
@@ -70,10 +70,11 @@ class VDQN:
         squares = (q - d).square()
         bellman = (batch.weight * squares).sum(dim=1)
         lam = value_at(self._config.lam, clock.step, clock.episodes)
-        weights = [torch.from_numpy(weight).to(q) for weight in _weights(lam)]
+        weights = [torch.from_numpy(weight).to(q) for weight in loss_weights(lam)]
         total = weights[0] * bellman - weights[1] * h
         error, q_mean = squares.detach().mean(dim=1), q.detach().mean(dim=1)
-        figures = _figures(bellman.detach(), h.detach(), error, q_mean, *weights)
+        figures = objective_figures(bellman.detach(), -h.detach(), *weights)
+        figures |= {"bellman_error": error, "entropy": h.detach(), "q_mean": q_mean}
         return Loss(total, figures, (q - d).detach())
 
     def update(self, batch: Batch, clock: Clock, lr: np.ndarray) -> Updated:
@@ -82,11 +83,12 @@ class VDQN:
             return descend(self, batch, clock, lr)
         lam = value_at(self._config.lam, clock.step, clock.episodes)
         h = self._posterior.entropy.numpy().astype(np.float64)
-        weights = _weights(lam)
+        weights = loss_weights(lam)
         sums = self._compiled(batch, lr, *weights)
         size = batch.action.shape[1]
         error, q_mean = sums.squares / size, sums.values / size
-        return Updated(_figures(sums.squares, h, error, q_mean, *weights))
+        figures = objective_figures(sums.squares, -h, *weights)
+        return Updated(figures | {"bellman_error": error, "entropy": h, "q_mean": q_mean})
 
     def _targets(self, batch: Batch) -> Tensor:
         """Lines 9 and 10: theta_j^- ~ q_phi^-, one for each tuple; d_j [S, B].
@@ -159,23 +161,3 @@ class VDQN:
     def snapshot(self, row: int) -> dict[str, float]:
         """Return quantiles of sigma, by layer."""
         return sigma_figures(self._layout, sigma_of(self.learner.online["rho"][row]))
-
-
-def _weights(lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the summed squared error and H are multiplied with in the loss, [S] each."""
-    positive = lam > 0.0
-    return 1.0 / np.where(positive, lam, 1.0), positive.astype(np.float64)
-
-
-def _figures(
-    bellman: Any, h: Any, error: Any, q_mean: Any, bellman_weight: Any, entropy_weight: Any
-) -> dict[str, Any]:
-    """Return the log's figures, [S] each: the loss, the surrogate, and what they are made of."""
-    loss = bellman_weight * bellman - entropy_weight * h
-    return {
-        "loss": loss,
-        "surrogate": loss / bellman_weight,
-        "bellman_error": error,
-        "entropy": h,
-        "q_mean": q_mean,
-    }

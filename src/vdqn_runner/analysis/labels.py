@@ -15,6 +15,7 @@ ALGO_NAMES = {
     "noisynet": "NoisyNet",
     "bootstrapped": "Bootstrapped DQN",
     "bbq": "BBQ network",
+    "variational": "VI",
 }
 _SCHEDULES = ("constant", "linear", "exponential", "piecewise")
 # A key that only says which panel or which algorithm a run belongs to.

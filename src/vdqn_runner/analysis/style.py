@@ -1,8 +1,9 @@
 """The one look of all figures, and how a figure becomes a file.
 
-Colours are from the palette of Okabe and Ito (2008), which is safe for colour-blind readers; line
-styles and lightness differ as well, so that a figure can be read in grey. Figures are made through
-matplotlib's objects, never through pyplot: no display, no backend and no global state is involved.
+Colours are from the palettes of Okabe and Ito (2008) and Tol (2021), which are safe for
+colour-blind readers; line styles and lightness differ as well, so that a figure can be read in
+grey. Figures are made through matplotlib's objects, never through pyplot: no display, no backend
+and no global state is involved.
 """
 
 from __future__ import annotations
@@ -45,12 +46,15 @@ _ALGOS: Mapping[str, Look] = {
     "noisynet": ("#009E73", DASH_DOTTED),
     "bootstrapped": ("#CC79A7", DOTTED),
     "bbq": ("#D55E00", (0, (8, 2))),
+    "variational": ("#56B4E9", (0, (4, 1, 1.2, 1, 1.2, 1))),
 }
 REFERENCE: Look = ("0.35", (0, (1, 1.6)))
 REFERENCE_WIDTH = 0.8
 _OTHERS: tuple[Look, ...] = (
-    ("#56B4E9", (0, (4, 1, 1.2, 1, 1.2, 1))),
     ("#000000", (0, (2.5, 1))),
+    ("#7F7F7F", (0, (6, 1, 1.2, 1.2))),
+    ("#882255", (0, (1, 2.2))),
+    ("#999933", (0, (3, 1, 1, 1))),
 )
 
 _RC = {

@@ -32,6 +32,8 @@ Weight = Annotated[Schedule, AfterValidator(ScheduleWithin(Within(0, 1e15)))]
 Probability = Annotated[Schedule, AfterValidator(ScheduleWithin(Within(0, 1)))]
 
 SIGMA_INIT = {"independent": 0.017, "factorised": 0.5}
+RANK = 4
+SAMPLES = {"pathwise": 1, "score": 10}
 RESAMPLE = "when acting draws new weights: at every step, or once an episode"
 THETA_SAMPLES = "one weight sample for each tuple of a minibatch or one for all of it"
 
@@ -334,6 +336,63 @@ class BBQConfig(AlgoConfig):
     )
 
 
+class VariationalConfig(AlgoConfig):
+    """VDQN's objective (equation 7) under other families, priors and estimators."""
+
+    name: Literal["variational"] = Field("variational", description="VDQN's objective, other q")
+    family: Literal["gaussian", "laplace", "low_rank", "point"] = Field(
+        "gaussian", description="the distribution over the weights; point is a point mass (MAP)"
+    )
+    rank: Annotated[int, AfterValidator(Within(1, 64))] = Field(
+        RANK, description="rank of what a covariance has beyond its diagonal; of low_rank alone"
+    )
+    estimator: Literal["pathwise", "score"] = Field(
+        "pathwise", description="of the gradient: through the sample, or by its log density"
+    )
+    samples: Annotated[int, AfterValidator(Within(1, 1000))] = Field(
+        SAMPLES["pathwise"],
+        description="weight samples that a minibatch is judged by; null: 1 pathwise, 10 score",
+    )
+    prior_sigma: Annotated[float, AfterValidator(Within(1e-15, 1e15))] | None = Field(
+        None, description="standard deviation of a Gaussian prior; null is the uniform prior"
+    )
+    lam: Weight = Field(
+        ConstantSchedule(value=0.02), description="weight lambda of the KL (equations 5 and 6)"
+    )
+    resample: Literal["step", "episode"] = Field("step", description=RESAMPLE)
+    sigma_init: Positive = Field(
+        SIGMA_INIT["independent"], description="initial standard deviation of every weight"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _samples_follow_the_estimator(cls, data: Any) -> Any:
+        """Replace a missing or null ``samples`` by the number usual for ``estimator``."""
+        if not isinstance(data, dict) or data.get("samples") is not None:
+            return data
+        estimator = data.get("estimator", "pathwise")
+        usual = SAMPLES.get(estimator) if isinstance(estimator, str) else None
+        return {**data, "samples": usual or SAMPLES["pathwise"]}
+
+    @model_validator(mode="after")
+    def _settings_are_used(self) -> "VariationalConfig":
+        """Refuse settings that have no meaning beside the others."""
+        if self.family == "point":
+            for key, only in (("estimator", "pathwise"), ("samples", 1), ("resample", "step")):
+                if getattr(self, key) != only:
+                    allowed = f"must be {only} where family is point: there is nothing to draw"
+                    raise refuse(key, getattr(self, key), allowed)
+            if self.sigma_init != SIGMA_INIT["independent"]:
+                allowed = "has no effect where algo.family is point"
+                raise refuse("sigma_init", self.sigma_init, allowed)
+        if self.family != "low_rank" and self.rank != RANK:
+            raise refuse("rank", self.rank, "has no effect unless algo.family is low_rank")
+        if self.estimator == "score" and self.samples < 2:
+            allowed = "must be at least 2 where estimator is score: it compares them"
+            raise refuse("samples", self.samples, allowed)
+        return self
+
+
 class EvaluateConfig(Settings):
     """Greedy trials between the episodes of training; training does not notice them."""
 
@@ -382,7 +441,7 @@ class WandbTracker(Settings):
 
 Env = Annotated[ChainEnv | StochasticChainEnv | DeepSeaEnv | GymEnv, Field(discriminator="kind")]
 Algo = Annotated[
-    VDQNConfig | DQNConfig | NoisyNetConfig | BootstrappedConfig | BBQConfig,
+    VDQNConfig | DQNConfig | NoisyNetConfig | BootstrappedConfig | BBQConfig | VariationalConfig,
     Field(discriminator="name"),
 ]
 Tracker = Annotated[
@@ -478,6 +537,7 @@ GROUPS: dict[str, dict[str, type[Settings]]] = {
         "noisynet": NoisyNetConfig,
         "bootstrapped": BootstrappedConfig,
         "bbq": BBQConfig,
+        "variational": VariationalConfig,
     },
     "tracker": {
         "none": NoTracker,

@@ -9,6 +9,7 @@ _BASE = {
     "noisynet": "NoisyNet",
     "bootstrapped": "Bootstrapped DQN",
     "bbq": "BBQ network",
+    "variational": "VI",
 }
 
 

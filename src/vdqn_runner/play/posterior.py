@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vdqn_runner.analysis.answer import answer, output_folder
+from vdqn_runner.config import AlgoConfig, DQNConfig
 from vdqn_runner.console import console
 from vdqn_runner.errors import ConfigError
 from vdqn_runner.play.chosen_seed import parser_of_seed, seed_folder
@@ -65,7 +66,7 @@ def posterior(
             raise ConfigError(
                 f"{folder}: is of {agent.spec.label}, and states can be laid out on a chain only"
             )
-        sampled = samples if agent.config.algo.name != "dqn" else 0
+        sampled = samples if is_distribution(agent.config.algo) else 0
         agents[episode] = agent, env.n
     if not agents:
         raise ConfigError(f"{folder}: has no policy yet")
@@ -84,6 +85,11 @@ def posterior(
         yield file
     write_atomic(output / "posterior.csv", [csv_bytes([COLUMNS, *rows(beliefs)])])
     yield output / "posterior.csv"
+
+
+def is_distribution(algo: AlgoConfig) -> bool:
+    """Whether an algorithm has a distribution over networks, of which some can be sampled."""
+    return not isinstance(algo, DQNConfig) and getattr(algo, "family", None) != "point"
 
 
 def kept_episodes(seed_folder: Path) -> list[int]:

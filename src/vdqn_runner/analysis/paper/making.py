@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vdqn_runner.analysis.load import Run
 from vdqn_runner.analysis.paper.product import Product
-from vdqn_runner.analysis.paper.selection import ABLATION, LAMBDA, PAPER
+from vdqn_runner.analysis.paper.selection import ABLATION, LAMBDA, MAP_IS_DQN, PAPER
 from vdqn_runner.analysis.paper.specs import Spec
 
 _OUT = Path("runs")  # where `vdqn-run` puts runs unless told otherwise
@@ -46,7 +46,7 @@ def training_commands(spec: Spec, product: Product) -> Sequence[str]:
 
     Runs of another name than the experiment's are taken to have been asked for with overrides.
     """
-    own = {PAPER, LAMBDA, ABLATION}
+    own = {PAPER, LAMBDA, ABLATION, MAP_IS_DQN}
     names = {loaded.run.name for loaded in product.runs}
     if names <= own or len(names) > 1:
         return spec.training

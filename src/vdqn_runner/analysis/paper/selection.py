@@ -14,6 +14,7 @@ from vdqn_runner.analysis.stats import EPISODES_PER_ITERATION
 from vdqn_runner.errors import ConfigError
 
 PAPER, LAMBDA, ABLATION, RATES, DEEP_SEA = "paper", "lambda", "ablation", "lr", "deep_sea"
+MAP_IS_DQN, COLD_POSTERIOR, INFERENCE = "map_is_dqn", "cold_posterior", "inference"
 
 Key = tuple[str, str]  # (env, algo)
 
@@ -48,11 +49,13 @@ class Selection:
         paper: one run for each (environment, algorithm).
         lam: the runs of the experiment `lambda`.
         ablation: the runs of the experiments `ablation_*`.
+        map_is_dqn: the runs of the experiments `map_is_dqn` and `map_is_dqn_reference`.
     """
 
     paper: Mapping[Key, Loaded]
     lam: Sequence[Loaded]
     ablation: Sequence[Loaded]
+    map_is_dqn: Sequence[Loaded]
 
     def missing(self, keys: Sequence[Key]) -> list[Key]:
         """Those of the keys that have no run, or one without a complete iteration."""
@@ -71,7 +74,7 @@ def select(runs: Sequence[Run]) -> Selection:
     by_name: dict[str, list[Run]] = {}
     for run in runs:
         by_name.setdefault(run.name, []).append(run)
-    apart = {LAMBDA, ABLATION, RATES, DEEP_SEA}
+    apart = {LAMBDA, ABLATION, RATES, DEEP_SEA, MAP_IS_DQN, COLD_POSTERIOR, INFERENCE}
     others = [run for name, group in by_name.items() if name not in apart for run in group]
     paper: dict[Key, Run] = {}
     for run in by_name.get(PAPER) or others:
@@ -83,6 +86,7 @@ def select(runs: Sequence[Run]) -> Selection:
         {key: Loaded(run) for key, run in paper.items()},
         [Loaded(run) for run in by_name.get(LAMBDA, [])],
         [Loaded(run) for run in by_name.get(ABLATION, [])],
+        [Loaded(run) for run in by_name.get(MAP_IS_DQN, [])],
     )
 
 

@@ -12,6 +12,7 @@ from vdqn_runner.analysis.paper.ablation import ablation
 from vdqn_runner.analysis.paper.chain_drawing import figure_1
 from vdqn_runner.analysis.paper.diagnostics import diagnostics
 from vdqn_runner.analysis.paper.entropy_weight import entropy_weight
+from vdqn_runner.analysis.paper.map_is_dqn import COMMANDS, map_is_dqn
 from vdqn_runner.analysis.paper.product import Missing, Product
 from vdqn_runner.analysis.paper.scaling import scaling
 from vdqn_runner.analysis.paper.selection import Key, Selection
@@ -145,6 +146,17 @@ def specs(sigma_env: str) -> list[Spec]:
             ),
             ("vdqn-run experiment=lambda",),
             entropy_weight,
+        ),
+        Spec(
+            "map_is_dqn",
+            "DQN as a special case",
+            (
+                "We can recover the original DQN as a special case of Variational DQN.",
+                "Under Gaussian generative model of Q_θ(s,a) and improper uniform prior, this is "
+                "equivalent to minimizing Bellman error only.",
+            ),
+            COMMANDS,
+            map_is_dqn,
         ),
         Spec(
             "ablation_theta",
