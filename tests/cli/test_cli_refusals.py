@@ -51,7 +51,7 @@ WRONG: list[tuple[str, list[str]]] = [
     ("env=cartpole_v1,acrobot env.max_episode_steps=5", ["env.max_episode_steps=5: unknown key"]),
     ("-m env.n=5,6 env.max_episode_steps=5", ["env.max_episode_steps=5", "env.kind=chain"]),
     # options of groups
-    ("algo=vdqm", ["algo='vdqm'", "dqn, noisynet, variational, vdqn", "did you mean algo=vdqn?"]),
+    ("algo=vdqm", ["algo='vdqm'", "prioritised_dqn, variational, vdqn", "did you mean algo=vdqn?"]),
     ("algo=VDQN", ["algo='VDQN'", "did you mean algo=vdqn?"]),
     ("algo=null", ["algo=null", "must be one of"]),
     ("env=cartpole", ["env='cartpole'", "did you mean env=cartpole_v"]),
