@@ -30,6 +30,7 @@ CONTEXT = {
     ("algo", "vdqn"): ["algo=vdqn"],
     ("algo", "dqn"): ["algo=dqn"],
     ("algo", "noisynet"): ["algo=noisynet"],
+    ("algo", "bootstrapped"): ["algo=bootstrapped"],
     ("tracker", "none"): ["tracker=none"],
     ("tracker", "tensorboard"): ["tracker=tensorboard"],
     ("tracker", "mlflow"): ["tracker=mlflow"],
@@ -456,6 +457,18 @@ def right_requests(count: int) -> Iterator[tuple[dict[str, str], dict[str, Any]]
             for setting in mine
             if setting.key not in KINDS and (setting.key == "env.id" or random.random() < 0.4)
         }
-        if asked.get("algo.noise") == "factorised":
-            asked.pop("algo.theta_samples", None)
+        for key in without_effect(asked):
+            asked.pop(key, None)
         yield chosen, asked
+
+
+def without_effect(asked: dict[str, Any]) -> list[str]:
+    """Settings that do not go with the others of a request."""
+    found = []
+    if asked.get("algo.noise") == "factorised":
+        found.append("algo.theta_samples")
+    if not asked.get("algo.replay.alpha"):
+        found += ["algo.replay.beta", "algo.replay.floor"]
+    if not asked.get("algo.vime.eta"):
+        found += [key for key in asked if key.startswith("algo.vime.")]
+    return found

@@ -26,6 +26,13 @@ def test_purposes_keep_their_numbers():
         "TARGET_NOISE": 5,
         "EVALUATION": 6,
         "EVALUATION_NOISE": 7,
+        "CHOOSING_NOISE": 8,
+        "PRIOR": 9,
+        "MASKS": 10,
+        "DYNAMICS": 11,
+        "DYNAMICS_REPLAY": 12,
+        "DYNAMICS_NOISE": 13,
+        "GAIN_NOISE": 14,
     }
 
 
