@@ -11,7 +11,12 @@ from pydantic_core import PydanticCustomError
 
 from vdqn_runner.config.model import Settings
 from vdqn_runner.config.ranges import ScheduleWithin, Within
-from vdqn_runner.config.schedule import ConstantSchedule, LinearSchedule, Schedule
+from vdqn_runner.config.schedule import (
+    AnySchedule,
+    ConstantSchedule,
+    LinearSchedule,
+    Schedule,
+)
 
 # A step count must be exact as a float, where schedules and logs have it: below 2^53. So no run has
 # more than 10^15 steps: 10^9 episodes of at most 10^6 each.
@@ -148,8 +153,10 @@ class ReplayConfig(Settings):
     alpha: Annotated[float, AfterValidator(Within(0, 1))] = later(
         0.0, "power of a transition's priority, usually 0.6; 0 samples uniformly"
     )
-    beta: Probability = later(
-        PRIORITY_BETA, "how far the bias of priorities is undone: 1 in full; needs alpha"
+    beta: Probability | None = later(
+        None,
+        "how far the bias of priorities is undone: 1 in full; null: from 0.4 to 1 in the first "
+        "1000 episodes; needs alpha",
     )
     floor: Positive = later(1e-6, "what a priority has beyond the error's size; needs alpha")
 
@@ -157,14 +164,17 @@ class ReplayConfig(Settings):
     def _priorities_are_used(self) -> "ReplayConfig":
         """Refuse settings of priorities where there are none."""
         if self.alpha == 0:
-            for key, default in (("beta", PRIORITY_BETA), ("floor", 1e-6)):
-                if getattr(self, key) != default:
-                    raise refuse(
-                        f"replay.{key}",
-                        getattr(self, key),
-                        "has no effect where algo.replay.alpha is 0; give alpha too, like 0.6",
-                    )
+            allowed = "has no effect where algo.replay.alpha is 0; give alpha too, like 0.6"
+            if self.beta is not None:
+                raise refuse("beta", self.beta.model_dump(), allowed)
+            if self.floor != 1e-6:
+                raise refuse("floor", self.floor, allowed)
         return self
+
+    @property
+    def undoing(self) -> AnySchedule:
+        """The schedule that ``beta`` names."""
+        return PRIORITY_BETA if self.beta is None else self.beta
 
 
 class VimeConfig(Settings):

@@ -53,7 +53,7 @@ class PrioritisedReplay:
         total = self._trees.total[:, None]
         place = self._trees.find((np.arange(size) + uniform) / size * total)
         chance = self._trees.at(place) / total
-        beta = value_at(self._config.beta, step, episodes)[:, None]
+        beta = value_at(self._config.undoing, step, episodes)[:, None]
         weight = (len(self) * chance) ** -beta
         weight /= weight.max(axis=1, keepdims=True)
         return self._memory.take(place, weight.astype(np.float32))
