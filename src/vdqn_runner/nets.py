@@ -140,6 +140,18 @@ def entropy(sigma: Tensor, layout: Layout) -> Tensor:
     return row_sums(torch.log(sigma + (1.0 - mask)) * mask).to(torch.float32)
 
 
+def kl_to_prior(mu: Tensor, sigma: Tensor, prior_sigma: float, layout: Layout) -> Tensor:
+    """Return KL(N(mu, sigma^2) || N(0, prior_sigma^2)) ``[S]`` over all parameters, float64.
+
+    Of each: log(sigma_p / sigma) + (sigma^2 + mu^2) / (2 sigma_p^2) - 1 / 2; padding counts 0.
+    """
+    mask = layout.mask
+    # Padding has the prior's own sigma, and mean 0: a divergence of 0.
+    ratio = torch.where(mask > 0, sigma / prior_sigma, torch.ones_like(sigma))
+    each = 0.5 * (ratio.square() + (mask * mu / prior_sigma).square() - 1.0) - torch.log(ratio)
+    return row_sums(each)
+
+
 def row_sums(values: Tensor) -> Tensor:
     """Return the sum of each row of ``values`` [S, P], float64 [S]."""
     if values.device.type != "cpu":

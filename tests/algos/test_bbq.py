@@ -8,11 +8,11 @@ import torch
 from agents import SIZES, agent, clock, equal_tuples, minibatch, normal, plain_q, set_rows, sigmas
 from torch.distributions import Normal, kl_divergence
 
-from vdqn_runner.algos.bbq import kl_to_prior
 from vdqn_runner.config import ReplayConfig, build
 from vdqn_runner.envs import make_envs
 from vdqn_runner.errors import ConfigError
 from vdqn_runner.layout import Layout
+from vdqn_runner.nets import kl_to_prior
 from vdqn_runner.replay import make_replay
 from vdqn_runner.spikes import spike
 

@@ -11,11 +11,10 @@ from vdqn_runner.config import build
 from vdqn_runner.envs import make_envs
 from vdqn_runner.intrinsic.dynamics import (
     dynamics_layout,
-    kl_to_prior,
     negative_lower_bound,
     observation_action,
 )
-from vdqn_runner.nets import sigma_of
+from vdqn_runner.nets import kl_to_prior, sigma_of
 
 B = 4
 PRIOR = {"sigma_prior": 0.7, "held": 50}
@@ -28,10 +27,10 @@ def batch(n_seeds=2, size=B):
 def test_the_divergence_from_the_prior_is_that_of_two_normals():
     layout, mu, rho = posterior()
     each = kl_divergence(Normal(mu, sigma_of(rho)), Normal(0.0, 0.7)) * layout.mask
-    found = kl_to_prior(mu, sigma_of(rho), layout, 0.7)
+    found = kl_to_prior(mu, sigma_of(rho), 0.7, layout)
     torch.testing.assert_close(found, each.double().sum(dim=1))
     zero, at_prior = torch.zeros_like(mu), torch.full_like(mu, 0.7)
-    assert kl_to_prior(zero, at_prior, layout, 0.7).abs().max() < 1e-5
+    assert kl_to_prior(zero, at_prior, 0.7, layout).abs().max() < 1e-5
 
 
 def test_it_is_the_bound_of_written_out_weights(engine):

@@ -14,14 +14,13 @@ from vdqn_runner.algos.bellman import bellman_target, greedy, q_of_action
 from vdqn_runner.algos.noise import Independent, Noise, gaussian_q_functions
 from vdqn_runner.algos.sigma_figures import sigma_figures
 from vdqn_runner.config import BBQConfig
-from vdqn_runner.layout import Layout
 from vdqn_runner.learner import Learner
 from vdqn_runner.nets import (
     Gaussian,
     Posterior,
     gaussian_mlp,
+    kl_to_prior,
     mlp_values,
-    row_sums,
     rows_by_fan_in,
     sigma_of,
     softplus_inverse,
@@ -75,7 +74,7 @@ class BBQ:
         q = gaussian_mlp(online["mu"], sigma.square(), layout, batch.obs, eps)
         q = q_of_action(q, batch.action)
         squares = (q - y).square()
-        kl = kl_to_prior(online["mu"], sigma, config.prior_sigma, layout)
+        kl = kl_to_prior(online["mu"], sigma, config.prior_sigma, layout).to(q)
         beta = torch.from_numpy(self._kl_weight(batch, clock)).to(q)
         total = (batch.weight * squares).sum(dim=1) / (2.0 * config.noise_sigma**2) + beta * kl
         reported = {
@@ -126,15 +125,3 @@ class BBQ:
     def snapshot(self, row: int) -> dict[str, float]:
         """Return quantiles of sigma, by layer."""
         return sigma_figures(self._layout, sigma_of(self.learner.online["rho"][row]))
-
-
-def kl_to_prior(mu: Tensor, sigma: Tensor, prior_sigma: float, layout: Layout) -> Tensor:
-    """Return KL(N(mu, sigma^2) || N(0, prior_sigma^2)) ``[S]`` over all parameters, in nats.
-
-    Of each: log(sigma_p / sigma) + (sigma^2 + mu^2) / (2 sigma_p^2) - 1 / 2; padding counts 0.
-    """
-    mask = layout.mask
-    # Padding has the prior's own sigma, and mean 0: a divergence of 0.
-    ratio = torch.where(mask > 0, sigma / prior_sigma, torch.ones_like(sigma))
-    each = 0.5 * (ratio.square() + (mask * mu / prior_sigma).square() - 1.0) - torch.log(ratio)
-    return row_sums(each).to(torch.float32)

@@ -7,7 +7,6 @@ prior N(0, sigma_prior^2), and the likelihood N(s'; f_theta(s, a), 1) in every c
 Shapes: S seeds, B minibatch, D components of an observation, A actions, P parameters of a row.
 """
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from vdqn_runner.envs import EnvSpec
 from vdqn_runner.layout import Layout
-from vdqn_runner.nets import gaussian_mlp, row_sums, sigma_of
+from vdqn_runner.nets import gaussian_mlp, kl_to_prior, row_sums, sigma_of
 
 
 def dynamics_layout(spec: EnvSpec, hidden: Sequence[int], device: str = "cpu") -> Layout:
@@ -63,15 +62,4 @@ def negative_lower_bound(
     sigma = sigma_of(rho)
     errors = next_obs - gaussian_mlp(mu, sigma.square(), layout, x, eps)
     log_likelihood = -0.5 * row_sums(errors.square().flatten(1)) / x.shape[1]
-    return kl_to_prior(mu, sigma, layout, sigma_prior) / held - log_likelihood
-
-
-def kl_to_prior(mu: Tensor, sigma: Tensor, layout: Layout, sigma_prior: float) -> Tensor:
-    """Return D_KL[N(mu, sigma^2) || N(0, sigma_prior^2)] ``[S]``, padding not counted."""
-    each = (
-        math.log(sigma_prior)
-        - torch.log(sigma)
-        + (sigma.square() + mu.square()) / (2.0 * sigma_prior**2)
-        - 0.5
-    )
-    return row_sums(each * layout.mask)
+    return kl_to_prior(mu, sigma, sigma_prior, layout) / held - log_likelihood
