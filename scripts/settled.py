@@ -15,10 +15,11 @@ from pathlib import Path
 
 from vdqn_runner.analysis.answer import answer
 from vdqn_runner.analysis.claims.measures import NEAR_BEST
-from vdqn_runner.analysis.labels import ALGO_NAMES
+from vdqn_runner.analysis.labels import algo_name
 from vdqn_runner.analysis.load import Run, find_runs, load_episodes, load_evaluations
 
 LAST = 100
+ALGOS = ("vdqn", "dqn", "noisynet")  # the paper's
 NOTHING = 1.0
 SAME = 0.8  # of the states, above which Q is said not to depend on the state
 LONG = 20  # states of the chains from which on VDQN settles in nearly all seeds
@@ -36,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def tables(runs: Path, states: Path) -> Iterator[str]:
     """Yield two tables in Markdown, a line each."""
-    head = " | ".join(ALGO_NAMES.values())
+    head = " | ".join(map(algo_name, ALGOS))
     yield "Seeds that settle in training / whose greedy policy returns as much at the end, of all:"
     yield from ("", f"| | {head} |", "| --- | --- | --- | --- |")
     yield from chain_rows(run for run in find_runs([runs]) if run.n is not None)
@@ -50,7 +51,7 @@ def chain_rows(runs: Iterable[Run]) -> Iterator[str]:
     """Yield a row for each length of chain."""
     cells = {(run.n or 0, run.algo): settled(run) for run in runs}
     for n in sorted({n for n, _ in cells}):
-        row = " | ".join(cells.get((n, algo), "–") for algo in ALGO_NAMES)
+        row = " | ".join(cells.get((n, algo), "–") for algo in ALGOS)
         yield f"| N = {n} | {row} |"
 
 
@@ -100,14 +101,14 @@ def read_beliefs(states: Path) -> list[Belief]:
 def state_rows(seeds: Sequence[Belief]) -> Iterator[str]:
     """Yield a row for short and for long chains and each algorithm."""
     for words, long in ((f"N < {LONG}", False), (f"N >= {LONG}", True)):
-        for algo, name in ALGO_NAMES.items():
+        for algo in ALGOS:
             of = [seed for seed in seeds if (seed.algo, seed.long) == (algo, long)]
             groups = (
                 [seed for seed in of if seed.end < NOTHING],
                 [seed for seed in of if NOTHING <= seed.end < NEAR_BEST],
                 [seed for seed in of if seed.end >= NEAR_BEST],
             )
-            yield f"| {name}, {words} | {' | '.join(map(share, groups))} |"
+            yield f"| {algo_name(algo)}, {words} | {' | '.join(map(share, groups))} |"
 
 
 def share(seeds: Sequence[Belief]) -> str:
