@@ -6,6 +6,9 @@ from difflib import SequenceMatcher
 ALIASES = {"gpu": "cuda"}
 """Words for what has another name here, though a third is spelt more like them."""
 
+USUAL = {"hidden": "algo.network.hidden"}
+"""By last part, the key that is usually meant of several that end alike."""
+
 _COMPARED = 200  # characters: no name is longer, and comparing takes time
 
 
@@ -30,7 +33,10 @@ def closest_key(key: str, candidates: Iterable[str]) -> str | None:
     come before those of other groups that are spelt a little more like it.
     """
     key = key[:_COMPARED]
+    candidates = list(candidates)
     parent, _, last = key.lower().rpartition(".")
+    if (usual := USUAL.get(last)) in candidates:
+        return usual
 
     def likeness(candidate: str) -> tuple[float, float]:
         tail = candidate.rpartition(".")[2].lower()
