@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from vdqn_runner.config import AlgoConfig, BootstrappedConfig
+from vdqn_runner.config import AlgoConfig
 from vdqn_runner.envs.spec import EnvSpec
 from vdqn_runner.kernels import Net
 
@@ -136,5 +136,4 @@ class Layout:
 def q_layout(algo: AlgoConfig, spec: EnvSpec, device: str = "cpu") -> Layout:
     """Return the layout of an algorithm's Q-network on an environment."""
     sizes = [spec.obs_dim, *algo.network.hidden, spec.n_actions]
-    heads = algo.heads if isinstance(algo, BootstrappedConfig) else 1
-    return Layout(sizes, device, heads=heads, dueling=algo.network.dueling)
+    return Layout(sizes, device, heads=algo.n_heads, dueling=algo.network.dueling)

@@ -74,8 +74,8 @@ def needed(config: RunConfig, spec: EnvSpec, n_seeds: int, n_workers: int) -> Ne
         n_workers: The number of processes among which they are dealt.
     """
     algo = config.algo
-    heads = algo.heads if isinstance(algo, BootstrappedConfig) else 1
-    sizes = [spec.obs_dim, *algo.network.hidden, heads * (spec.n_actions + algo.network.dueling)]
+    n_out = algo.n_heads * (spec.n_actions + algo.network.dueling)
+    sizes = [spec.obs_dim, *algo.network.hidden, n_out]
     row = FLOAT * row_length(sizes)
     kinds = _kinds(algo)
     # Rows, targets and both moments; a checkpoint holds the same.
@@ -171,8 +171,7 @@ def space_length(sizes: Sequence[int], batch: int, states: bool) -> int:
 def replay_bytes(config: RunConfig, spec: EnvSpec) -> int:
     """Return the bytes of one seed's replay memory once it is full (see ``replay``)."""
     transitions = config.algo.replay.capacity
-    spikes = config.algo.spike_episodes if isinstance(config.algo, BBQConfig) else 0
-    episodes = config.episodes + spikes
+    episodes = config.episodes + config.algo.n_spikes
     if spec.max_episode_steps is not None:
         transitions = min(transitions, episodes * spec.max_episode_steps)
     slots = transitions + min(transitions, episodes) + 1

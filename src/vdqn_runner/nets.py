@@ -163,6 +163,9 @@ def row_sums(values: Tensor) -> Tensor:
 def mlp_values(rows: Tensor, layout: Layout, x: Tensor) -> Tensor:
     """Q-values as ``mlp``, without a gradient."""
     with torch.no_grad():
+        # Not through autograd's function, which takes longer than one observation does.
+        if _compiled(rows, layout):
+            return layout.values(kernels.mlp_forward(layout.net, rows, x))
         return mlp(rows, layout, x)
 
 
@@ -189,8 +192,11 @@ class Gaussian:
 
     def q(self, x: Tensor, eps: Tensor) -> Tensor:
         """Return Q-values as ``gaussian_mlp``, without a gradient."""
+        layout, mu, variance = self.layout, self.mu, self.variance
         with torch.no_grad():
-            return gaussian_mlp(self.mu, self.variance, self.layout, x, eps)
+            if _compiled(mu, layout):
+                return layout.values(kernels.gaussian_forward(layout.net, mu, variance, x, eps))
+            return gaussian_mlp(mu, variance, layout, x, eps)
 
 
 class Posterior:
@@ -249,6 +255,18 @@ def uniform_rows(
             layer.weight[row] = torch.from_numpy(weight)
             layer.bias[row, 0] = torch.from_numpy(bias)
     return rows
+
+
+def gaussian_rows(layout: Layout, seeds: Sequence[int], sigma: float) -> dict[str, Tensor]:
+    """Return rows ``mu`` and ``rho`` to start from, with softplus(rho) = ``sigma``.
+
+    Section "Implementation details": the recipe of Fortunato et al. (2017).
+    """
+    rho = softplus_inverse(sigma)
+    return {
+        "mu": uniform_rows(layout, seeds, lambda n_in: (3.0 / n_in) ** 0.5, lambda n_in: 0.0),
+        "rho": rows_by_fan_in(layout, len(seeds), lambda n_in: rho),
+    }
 
 
 def rows_by_fan_in(layout: Layout, n_seeds: int, value: Callable[[int], float]) -> Tensor:

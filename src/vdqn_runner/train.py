@@ -16,7 +16,7 @@ from torch import Tensor
 
 from vdqn_runner.algos import base, make_algorithm
 from vdqn_runner.algos.base import Batch, Clock, Context
-from vdqn_runner.config import BBQConfig, RunConfig
+from vdqn_runner.config import RunConfig
 from vdqn_runner.divergence import all_finite, not_finite
 from vdqn_runner.envs import EnvSpec, make_envs
 from vdqn_runner.errors import RunError
@@ -47,8 +47,7 @@ class Lockstep:
         self._device = config.device
         self._layout = q_layout(config.algo, spec, config.device)
         self.algo = make_algorithm(config.algo, Context(seeds, self._layout, config.device))
-        spikes = config.algo.spike_episodes if isinstance(config.algo, BBQConfig) else 0
-        episodes = config.episodes + spikes
+        episodes = config.episodes + config.algo.n_spikes
         self.replay = make_replay(len(seeds), spec, config.algo.replay, episodes)
         self.intrinsic = make_intrinsic(config.algo, seeds, spec, self._inputs, config.device)
         self._picks = UniformBlocks(seeds, Purpose.REPLAY, config.algo.batch_size)
@@ -324,8 +323,8 @@ def train(
     if states:
         batch.load(states)
         states.clear()
-    elif isinstance(config.algo, BBQConfig):
-        spike(batch.replay, batch.envs, batch.seeds, config.algo.spike_episodes)
+    elif config.algo.n_spikes:
+        spike(batch.replay, batch.envs, batch.seeds, config.algo.n_spikes)
     live = list(runs)
     opened = [row for row, run in enumerate(live) if _open_logs(batch, row, run)]
     if 0 < len(opened) < len(live):

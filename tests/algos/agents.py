@@ -18,8 +18,7 @@ def agent(name, seeds=(0,), sizes=SIZES, **settings):
     config = build(
         {"episodes": 1, "env": {"kind": "chain", "n": 5}, "algo": settings | {"name": name}}
     )
-    heads = getattr(config.algo, "heads", 1)
-    layout = Layout(sizes, heads=heads, dueling=config.algo.network.dueling)
+    layout = Layout(sizes, heads=config.algo.n_heads, dueling=config.algo.network.dueling)
     return make_algorithm(config.algo, Context(list(seeds), layout))
 
 

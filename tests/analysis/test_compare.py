@@ -12,7 +12,7 @@ from run_folders import chain, write_config, write_seed
 from scipy import stats
 
 from vdqn_runner.analysis.compare.command import main
-from vdqn_runner.analysis.compare.entries import NEVER, entries, systems
+from vdqn_runner.analysis.compare.entries import entries, systems
 from vdqn_runner.analysis.compare.ranking import (
     interquartile_mean,
     probability_of_improvement,
@@ -20,6 +20,7 @@ from vdqn_runner.analysis.compare.ranking import (
 )
 from vdqn_runner.analysis.compare.rates import choose, mean_returns, table_text
 from vdqn_runner.analysis.load import find_runs
+from vdqn_runner.analysis.solve import NEVER
 from vdqn_runner.config.system_lr import rate
 from vdqn_runner.config.systems import system_name
 from vdqn_runner.errors import ConfigError, RunError

@@ -18,8 +18,9 @@ from vdqn_runner.analysis.paper.entropy_weight import entropy_weight
 from vdqn_runner.analysis.paper.map_is_dqn import map_is_dqn
 from vdqn_runner.analysis.paper.measures import areas, final_returns, interval
 from vdqn_runner.analysis.paper.product import Missing
-from vdqn_runner.analysis.paper.scaling import NEVER, need_of, scaling
+from vdqn_runner.analysis.paper.scaling import need_of, scaling
 from vdqn_runner.analysis.paper.selection import Loaded, select
+from vdqn_runner.analysis.solve import NEVER
 from vdqn_runner.errors import ConfigError, RunError
 
 NO_VISITS = (0, 0, 0)

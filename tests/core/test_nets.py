@@ -94,7 +94,7 @@ def test_units_are_cut_from_each_seeds_own_draws_inside_a_wider_block():
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_mlp_and_its_gradient_are_those_of_the_formula(sizes):
+def test_mlp_and_its_gradient_are_those_of_the_formula(engine, sizes):
     layout, rows, _, x, _, weights = case(sizes)
     rows.requires_grad_()
     q = mlp(rows, layout, x)
@@ -108,7 +108,7 @@ def test_mlp_and_its_gradient_are_those_of_the_formula(sizes):
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_gaussian_mlp_and_its_gradient_are_those_of_the_formula(sizes):
+def test_gaussian_mlp_and_its_gradient_are_those_of_the_formula(engine, sizes):
     layout, mu, sigma, x, eps, weights = case(sizes)
     leaves = [mu.requires_grad_(), sigma.requires_grad_()]
     q = gaussian_mlp(mu, sigma.square(), layout, x, eps)

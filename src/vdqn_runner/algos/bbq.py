@@ -19,12 +19,10 @@ from vdqn_runner.nets import (
     Gaussian,
     Posterior,
     gaussian_mlp,
+    gaussian_rows,
     kl_to_prior,
     mlp_values,
-    rows_by_fan_in,
     sigma_of,
-    softplus_inverse,
-    uniform_rows,
 )
 from vdqn_runner.normals import NormalStreams
 from vdqn_runner.schedules import value_at
@@ -41,11 +39,8 @@ class BBQ:
 
     def __init__(self, config: BBQConfig, context: Context) -> None:
         self._config, self._layout = config, context.layout
-        layout, seeds = context.layout, context.seeds
-        mu = uniform_rows(layout, seeds, lambda n_in: (3.0 / n_in) ** 0.5, lambda n_in: 0.0)
-        rho_init = softplus_inverse(config.sigma_init)
-        rho = rows_by_fan_in(layout, len(seeds), lambda n_in: rho_init)
-        self.learner = Learner({"mu": mu, "rho": rho}, config.optimizer, context.device)
+        rows = gaussian_rows(context.layout, context.seeds, config.sigma_init)
+        self.learner = Learner(rows, config.optimizer, context.device)
         self._noise = Noise(context, Independent(), config.resample, double=False)
         self.kept: Mapping[str, Kept] = self._noise.kept
         self.bind()

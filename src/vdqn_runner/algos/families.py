@@ -17,11 +17,10 @@ from vdqn_runner.layout import Layout
 from vdqn_runner.nets import (
     entropy,
     gaussian_mlp,
+    gaussian_rows,
     mlp_values,
     row_sums,
-    rows_by_fan_in,
     sigma_of,
-    softplus_inverse,
     uniform_rows,
 )
 
@@ -59,7 +58,7 @@ class MeanFieldGaussian:
         self.layout = layout
 
     def first_rows(self, seeds: Sequence[int], sigma_init: float) -> dict[str, Tensor]:  # noqa: D102
-        return {"mu": _first_mu(self.layout, seeds), "rho": _rho(self.layout, seeds, sigma_init)}
+        return gaussian_rows(self.layout, seeds, sigma_init)
 
     def count(self, layout: Layout) -> int:  # noqa: D102
         return layout.length
@@ -100,8 +99,7 @@ class MeanFieldLaplace:
 
     def first_rows(self, seeds: Sequence[int], sigma_init: float) -> dict[str, Tensor]:  # noqa: D102
         # The variance is 2 b^2.
-        rho = _rho(self.layout, seeds, sigma_init * 0.5**0.5)
-        return {"mu": _first_mu(self.layout, seeds), "rho": rho}
+        return gaussian_rows(self.layout, seeds, sigma_init * 0.5**0.5)
 
     def count(self, layout: Layout) -> int:  # noqa: D102
         return layout.length
@@ -146,7 +144,7 @@ class LowRankGaussian:
     def first_rows(self, seeds: Sequence[int], sigma_init: float) -> dict[str, Tensor]:
         """Half of every weight's variance is sigma^2, the other half U's, with random signs."""
         half = sigma_init * 0.5**0.5
-        rows = {"mu": _first_mu(self.layout, seeds), "rho": _rho(self.layout, seeds, half)}
+        rows = gaussian_rows(self.layout, seeds, half)
         for k, name in enumerate(self._factors, start=1):
             # The k-th column's signs come from a stream of their own, (seed, INIT, k).
             signs = uniform_rows(self.layout, seeds, lambda _: 1.0, lambda _: 1.0, index=k).sign()
@@ -312,17 +310,6 @@ def second_moment(family: Family, rows: Rows) -> Tensor:
     """Return E |theta|^2 ``[S]`` under q_phi."""
     squares = rows["mu"].square() + family.variance(rows)
     return row_sums(squares * family.layout.mask).to(torch.float32)
-
-
-def _first_mu(layout: Layout, seeds: Sequence[int]) -> Tensor:
-    """Section "Implementation details": the recipe of Fortunato et al. (2017)."""
-    return uniform_rows(layout, seeds, lambda n_in: (3.0 / n_in) ** 0.5, lambda n_in: 0.0)
-
-
-def _rho(layout: Layout, seeds: Sequence[int], sigma: float) -> Tensor:
-    """Rows with softplus(rho) = ``sigma``."""
-    rho = softplus_inverse(sigma)
-    return rows_by_fan_in(layout, len(seeds), lambda n_in: rho)
 
 
 def _of_row(rows: Rows, row: int) -> Rows:

@@ -22,11 +22,9 @@ from vdqn_runner.nets import (
     Posterior,
     entropy,
     gaussian_mlp,
+    gaussian_rows,
     mlp,
-    rows_by_fan_in,
     sigma_of,
-    softplus_inverse,
-    uniform_rows,
 )
 from vdqn_runner.normals import NormalStreams
 from vdqn_runner.schedules import value_at
@@ -40,12 +38,8 @@ class VDQN:
     def __init__(self, config: VDQNConfig, context: Context) -> None:
         self._config = config
         self._layout = layout = context.layout
-        seeds = context.seeds
-        # Section "Implementation details": the recipe of Fortunato et al. (2017).
-        mu = uniform_rows(layout, seeds, lambda n_in: (3.0 / n_in) ** 0.5, lambda n_in: 0.0)
-        rho_init = softplus_inverse(config.sigma_init)
-        rho = rows_by_fan_in(layout, len(seeds), lambda n_in: rho_init)
-        self.learner = Learner({"mu": mu, "rho": rho}, config.optimizer, context.device)
+        rows = gaussian_rows(layout, context.seeds, config.sigma_init)
+        self.learner = Learner(rows, config.optimizer, context.device)
         self._noise = Noise(context, Independent(), config.resample, double=config.double)
         self.kept: Mapping[str, Kept] = self._noise.kept
         self.bind()

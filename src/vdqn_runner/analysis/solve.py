@@ -11,10 +11,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vdqn_runner.analysis.stats import EPISODES_PER_ITERATION, Floats, iteration_means
+from vdqn_runner.analysis.stats import (
+    EPISODES_PER_ITERATION,
+    Floats,
+    bootstrap_interval,
+    iteration_means,
+)
 
 SLACK = 0.2
 WINDOW = 10  # iterations, so 100 episodes
+
+NEVER = 1e12
+"""Stands for "not solved" in order statistics: larger than any number of episodes, yet finite, so
+that interpolation between it and a number gives no NaN."""
 
 
 def solved_episode(
@@ -57,6 +66,20 @@ def solved_episode(
     if not good.any() or total - before[n - window] > slack * window:
         return float("nan")
     return float(good.argmax() * EPISODES_PER_ITERATION)
+
+
+def median_of_seeds(episodes: Floats) -> tuple[float, float, float]:
+    """Median over seeds of the episodes until solved, and its 95 % bootstrap interval.
+
+    The generator's seed is fixed, so the interval does not depend on what else is shown.
+
+    Args:
+        episodes: [S], `NEVER` where a seed has not solved its task; so a result may be as large.
+    """
+    low, high = bootstrap_interval(
+        episodes[:, None], lambda v: np.median(v, axis=0), np.random.default_rng(0)
+    )
+    return float(np.median(episodes)), float(low[0]), float(high[0])
 
 
 def censored(episodes: ArrayLike, limit: int) -> Floats:

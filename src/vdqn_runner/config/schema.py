@@ -4,6 +4,7 @@ The models are the single source of these facts: the checks, the help text and t
 a run are derived from them, and a test holds the files in ``conf/`` to the same defaults.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
@@ -63,6 +64,18 @@ def later(default: Any, description: str) -> Any:
     At its default a run is what it was before: the key is left out of the run's identity.
     """
     return Field(default, description=description, json_schema_extra={"later": True})
+
+
+def with_usual(data: Any, key: str, other: str, usual: Mapping[str, float]) -> Any:
+    """Return raw settings with a missing or null ``key`` replaced by what is usual for ``other``.
+
+    The first entry of ``usual`` is that of the default of ``other``, and of what is no choice.
+    """
+    if not isinstance(data, dict) or data.get(key) is not None:
+        return data
+    chosen = data.get(other)
+    first = next(iter(usual.values()))
+    return {**data, key: usual.get(chosen, first) if isinstance(chosen, str) else first}
 
 
 class ChainEnv(Settings):
@@ -238,6 +251,16 @@ class AlgoConfig(Settings):
         """Whether learning is as in the paper: no double targets, dueling heads or priorities."""
         return not (self.double or self.network.dueling or self.replay.alpha)
 
+    @property
+    def n_heads(self) -> int:
+        """How many sets of Q-values the network gives."""
+        return 1
+
+    @property
+    def n_spikes(self) -> int:
+        """How many episodes of the best policy replay holds before training."""
+        return 0
+
     @model_validator(mode="after")
     def _replay_is_large_enough(self) -> "AlgoConfig":
         """Refuse a replay memory that can never hold what is asked of it."""
@@ -291,11 +314,7 @@ class NoisyNetConfig(AlgoConfig):
     @classmethod
     def _sigma_follows_noise(cls, data: Any) -> Any:
         """Replace a missing or null ``sigma_init`` by the value usual for ``noise``."""
-        if not isinstance(data, dict) or data.get("sigma_init") is not None:
-            return data
-        noise = data.get("noise", "independent")
-        usual = SIGMA_INIT.get(noise) if isinstance(noise, str) else None
-        return {**data, "sigma_init": usual or SIGMA_INIT["independent"]}
+        return with_usual(data, "sigma_init", "noise", SIGMA_INIT)
 
     @model_validator(mode="after")
     def _factorised_noise_is_shared(self) -> "NoisyNetConfig":
@@ -321,6 +340,11 @@ class BootstrappedConfig(AlgoConfig):
         0.0, description="factor on the fixed random network added to the heads; 0 for none"
     )
 
+    @property
+    def n_heads(self) -> int:
+        """Of the shared layers."""
+        return self.heads
+
 
 class BBQConfig(AlgoConfig):
     """BBQ network (Lipton et al. 2018): Bayes by backprop with Thompson sampling."""
@@ -344,6 +368,11 @@ class BBQConfig(AlgoConfig):
         description="replay spiking: episodes of the best policy put into the replay memory "
         "before training; for environments that know theirs: chains and deep sea",
     )
+
+    @property
+    def n_spikes(self) -> int:
+        """As many as are asked for."""
+        return self.spike_episodes
 
 
 class VariationalConfig(AlgoConfig):
@@ -378,11 +407,7 @@ class VariationalConfig(AlgoConfig):
     @classmethod
     def _samples_follow_the_estimator(cls, data: Any) -> Any:
         """Replace a missing or null ``samples`` by the number usual for ``estimator``."""
-        if not isinstance(data, dict) or data.get("samples") is not None:
-            return data
-        estimator = data.get("estimator", "pathwise")
-        usual = SAMPLES.get(estimator) if isinstance(estimator, str) else None
-        return {**data, "samples": usual or SAMPLES["pathwise"]}
+        return with_usual(data, "samples", "estimator", SAMPLES)
 
     @model_validator(mode="after")
     def _settings_are_used(self) -> "VariationalConfig":
@@ -512,7 +537,7 @@ class RunConfig(Settings):
     @model_validator(mode="after")
     def _spikes_are_known(self) -> "RunConfig":
         """Refuse episodes of the best policy where nobody knows it."""
-        spikes = self.algo.spike_episodes if isinstance(self.algo, BBQConfig) else 0
+        spikes = self.algo.n_spikes
         if spikes and isinstance(self.env, GymEnv):
             allowed = "must be 0 on gymnasium environments, whose best policy is not known"
             raise refuse("algo.spike_episodes", spikes, allowed)

@@ -11,17 +11,14 @@ import pandas as pd
 from vdqn_runner.analysis.curves import CHAIN_OPTIMUM
 from vdqn_runner.analysis.load import Run, load_episodes
 from vdqn_runner.analysis.paper.measures import finished
-from vdqn_runner.analysis.solve import solved_episode
-from vdqn_runner.analysis.stats import Floats, bootstrap_interval
+from vdqn_runner.analysis.solve import NEVER, median_of_seeds, solved_episode
+from vdqn_runner.analysis.stats import Floats
 from vdqn_runner.config.systems import system_name
 from vdqn_runner.errors import ConfigError
 
 SHARE = 0.95
 OPTIMUM = {"chain": float(CHAIN_OPTIMUM), "deep_sea": 0.99}
 """The best return of the environments that can be compared, whatever their size."""
-
-NEVER = 1e12
-"""Stands for "not solved" in order statistics: finite, so that no interpolation gives NaN."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +53,8 @@ class Entry:
         return int((self.episodes <= self.limit).sum())
 
     def median(self) -> tuple[float, float, float]:
-        """Median over seeds of the episodes and its 95 % bootstrap interval; above `limit`: never.
-
-        The generator's seed is fixed, so the interval does not depend on what else is shown.
-        """
-        low, high = bootstrap_interval(
-            self.episodes[:, None], lambda v: np.median(v, axis=0), np.random.default_rng(0)
-        )
-        return float(np.median(self.episodes)), float(low[0]), float(high[0])
+        """Median over seeds of the episodes, and its 95 % interval; above `limit` means never."""
+        return median_of_seeds(self.episodes)
 
 
 def entries(runs: Sequence[Run]) -> list[Entry]:

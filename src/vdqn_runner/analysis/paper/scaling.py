@@ -18,14 +18,11 @@ from vdqn_runner.analysis.labels import algo_name, legend_order
 from vdqn_runner.analysis.paper.measures import finished
 from vdqn_runner.analysis.paper.product import Missing, Product
 from vdqn_runner.analysis.paper.selection import Loaded, Selection
-from vdqn_runner.analysis.solve import solved_episode
-from vdqn_runner.analysis.stats import Floats, bootstrap_interval
+from vdqn_runner.analysis.solve import NEVER, median_of_seeds, solved_episode
+from vdqn_runner.analysis.stats import Floats
 
 SHARE = 0.95
 LEAST_CHAINS = 2
-# Stands for "not solved" in order statistics: larger than any number of episodes, yet finite, so
-# that interpolation between it and a number gives no NaN.
-NEVER = 1e12
 _MARKERS = {"vdqn": "o", "dqn": "s", "noisynet": "^"}
 
 
@@ -52,10 +49,7 @@ class Need:
 
     def median(self) -> tuple[float, float, float]:
         """Median over seeds and its 95 % bootstrap interval; above `limit` means never."""
-        low, high = bootstrap_interval(
-            self.episodes[:, None], lambda v: np.median(v, axis=0), np.random.default_rng(0)
-        )
-        return float(np.median(self.episodes)), float(low[0]), float(high[0])
+        return median_of_seeds(self.episodes)
 
 
 def scaling(selection: Selection) -> Product | Missing:
