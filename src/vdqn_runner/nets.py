@@ -137,19 +137,47 @@ def entropy(sigma: Tensor, layout: Layout) -> Tensor:
     The constant left out is ``n_parameters / 2 * log(2 pi e)``; padding does not count.
     """
     mask = layout.mask
-    return row_sums(torch.log(sigma + (1.0 - mask)) * mask).to(torch.float32)
+    return row_sums(torch.log(sigma + (1.0 - mask)) * mask).to(sigma.dtype)
 
 
-def kl_to_prior(mu: Tensor, sigma: Tensor, prior_sigma: float, layout: Layout) -> Tensor:
+def variance_and_entropy(rho: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
+    """Squares of sigma = softplus(rho), ``[S, P]``, and ``entropy`` [S]; differentiable."""
+    if rho.dtype == torch.float32 and rho.is_contiguous() and kernels.serve(rho):
+        pair: tuple[Tensor, Tensor] = _CompiledSpread.apply(rho, layout.mask)  # type: ignore[no-untyped-call]
+        return pair
+    sigma = sigma_of(rho)
+    return sigma.square(), entropy(sigma, layout)
+
+
+class _CompiledSpread(torch.autograd.Function):
+    """The same in the compiled kernels; d sigma^2 / d rho = 2 sigma^2 d log(sigma) / d rho."""
+
+    @staticmethod
+    def forward(ctx: Any, rho: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        variance, slope = torch.empty_like(rho), torch.empty_like(rho)
+        h = torch.empty(len(rho))
+        kernels.softplus(rho, mask, variance, slope, h)
+        ctx.save_for_backward(variance, slope)
+        return variance, h
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
+        variance, slope = ctx.saved_tensors
+        of_log_sigma = torch.addcmul(slopes[1].unsqueeze(1), variance, slopes[0], value=2.0)
+        return of_log_sigma * slope, None
+
+
+def kl_to_prior(
+    mu: Tensor, variance: Tensor, h: Tensor, prior_sigma: float, layout: Layout
+) -> Tensor:
     """Return KL(N(mu, sigma^2) || N(0, prior_sigma^2)) ``[S]`` over all parameters, float64.
 
-    Of each: log(sigma_p / sigma) + (sigma^2 + mu^2) / (2 sigma_p^2) - 1 / 2; padding counts 0.
+    The sum of log(sigma_p / sigma) + (sigma^2 + mu^2) / (2 sigma_p^2) - 1 / 2, where ``h`` [S] is
+    the sum of log sigma (``variance_and_entropy``).
     """
-    mask = layout.mask
-    # Padding has the prior's own sigma, and mean 0: a divergence of 0.
-    ratio = torch.where(mask > 0, sigma / prior_sigma, torch.ones_like(sigma))
-    each = 0.5 * (ratio.square() + (mask * mu / prior_sigma).square() - 1.0) - torch.log(ratio)
-    return row_sums(each)
+    moments = row_sums((variance + mu.square()) * layout.mask)
+    constant = layout.n_parameters * (math.log(prior_sigma) - 0.5)
+    return moments / (2.0 * prior_sigma**2) - h + constant
 
 
 def row_sums(values: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from vdqn_runner.config import ReplayConfig, build
 from vdqn_runner.envs import make_envs
 from vdqn_runner.errors import ConfigError
 from vdqn_runner.layout import Layout
-from vdqn_runner.nets import kl_to_prior
+from vdqn_runner.nets import entropy, kl_to_prior
 from vdqn_runner.replay import make_replay
 from vdqn_runner.spikes import spike
 
@@ -33,7 +33,7 @@ def grown(seeds=(0,), **settings):
 def test_the_divergence_from_the_prior_and_its_gradient_are_those_of_torch(prior_sigma):
     mu = normal(3, LAYOUT.length, seed=1, scale=2.0).requires_grad_()
     sigma = (normal(3, LAYOUT.length, seed=2).abs() * 3 + 1e-2).requires_grad_()
-    kl = kl_to_prior(mu, sigma, prior_sigma, LAYOUT)
+    kl = kl_to_prior(mu, sigma.square(), entropy(sigma, LAYOUT), prior_sigma, LAYOUT)
     real = LAYOUT.mask.bool()
     prior = Normal(*(torch.tensor([value], dtype=torch.float64) for value in (0.0, prior_sigma)))
     plain = [row.detach().double().requires_grad_() for row in (mu, sigma)]
@@ -62,7 +62,7 @@ def test_free_energy_is_that_of_written_out_weights(engine, double):
     theta = Normal(online["mu"][0].detach(), sigma).sample((count,))
     q = plain_q(LAYOUT, theta, batch.obs[0, :1].expand(count, 1, -1))[:, 0, batch.action[0, 0]]
     errors = (q - y).square() / (2 * 0.5**2)
-    kl = kl_to_prior(online["mu"].detach(), sigma[None], 1.0, LAYOUT)[0]
+    kl = (kl_divergence(Normal(online["mu"][0].detach(), sigma), Normal(0, 1)) * LAYOUT.mask).sum()
     wanted = size * errors.mean() + 0.25 * kl
     deviation = size * errors.std() * (1 / count + 1 / (10 * size)) ** 0.5
     assert abs(found.mean() - wanted) < 5 * deviation

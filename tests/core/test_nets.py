@@ -25,6 +25,7 @@ from vdqn_runner.nets import (
     sigma_of,
     softplus_inverse,
     uniform_rows,
+    variance_and_entropy,
 )
 
 SIZES = [[3, 5, 2], [7, 20, 33, 4], [5, 100, 100, 2], [1, 1, 1], [4, 3]]
@@ -219,8 +220,8 @@ def test_a_seeds_bits_do_not_depend_on_the_seeds_beside_it(sizes, batch):
         m = mu[seeds].clone().requires_grad_()
         r = rho[seeds].clone().requires_grad_()
         own_x, own_eps = x[seeds].clone(), eps[seeds].clone()
-        sigma = sigma_of(r)
-        q, h = gaussian_mlp(m, sigma.square(), layout, own_x, own_eps), entropy(sigma, layout)
+        variance, h = variance_and_entropy(r, layout)
+        q = gaussian_mlp(m, variance, layout, own_x, own_eps)
         plain = mlp(m, layout, own_x)
         total = ((q + plain) * weights[seeds]).sum() - h.sum()
         return [q.detach(), plain.detach(), h.detach(), *torch.autograd.grad(total, [m, r])]
@@ -273,6 +274,23 @@ def test_entropy_leaves_padding_out():
     (grad,) = torch.autograd.grad(entropy(leaf, layout).sum(), leaf)
     assert (grad[:, padding] == 0).all()
     torch.testing.assert_close(grad[:, ~padding], 1.0 / changed.detach()[:, ~padding])
+
+
+def test_variance_and_entropy_and_their_gradients_are_those_of_the_exact_formulas(engine):
+    layout = Layout([7, 20, 33, 4])
+    rho = normal(S, layout.length, seed=6, scale=4.0).requires_grad_()
+    variance, h = variance_and_entropy(rho, layout)
+    weights, of_h = normal(S, layout.length, seed=7) * layout.mask, normal(1, S, seed=8)[0]
+    (grad,) = torch.autograd.grad((variance * weights).sum() + (h * of_h).sum(), rho)
+    exact = rho.detach().double().requires_grad_()
+    sigma = torch.log1p(torch.exp(exact))
+    wanted_h = (sigma.log() * layout.mask).sum(dim=1)
+    total = (sigma.square() * weights).sum() + (wanted_h * of_h).sum()
+    torch.testing.assert_close(variance.double(), sigma.square(), rtol=1e-5, atol=0.0)
+    torch.testing.assert_close(h.double(), wanted_h, rtol=1e-5, atol=1e-3)
+    torch.testing.assert_close(
+        grad.double(), torch.autograd.grad(total, exact)[0], rtol=2e-5, atol=1e-6
+    )
 
 
 def test_posterior_keeps_what_follows_from_rho(engine):
@@ -329,15 +347,14 @@ def test_noise_may_be_a_part_of_a_wider_block():
 
 
 @pytest.mark.parametrize("rho", [-1000.0, -100.0, -50.0, 50.0, 100.0])
-def test_rho_far_out_is_finite_in_value_and_gradient(rho):
+def test_rho_far_out_is_finite_in_value_and_gradient(engine, rho):
     layout = Layout([3, 5, 2])
     leaf = torch.full((2, layout.length), rho).requires_grad_()
     mu = normal(2, layout.length, seed=1).requires_grad_()
-    sigma = sigma_of(leaf)
-    assert (sigma >= SMALLEST_SIGMA).all()
+    assert (sigma_of(leaf) >= SMALLEST_SIGMA).all()
     eps = normal(2, B * layout.n_units, seed=4)
-    q = gaussian_mlp(mu, sigma.square(), layout, normal(2, B, 3, seed=3), eps)
-    h = entropy(sigma, layout)
+    variance, h = variance_and_entropy(leaf, layout)
+    q = gaussian_mlp(mu, variance, layout, normal(2, B, 3, seed=3), eps)
     for value in (h, q):
         assert torch.isfinite(value).all()
     for grad in torch.autograd.grad(q.square().sum() - h.sum(), [mu, leaf]):
@@ -345,11 +362,11 @@ def test_rho_far_out_is_finite_in_value_and_gradient(rho):
 
 
 @pytest.mark.parametrize(("rho", "slope"), [(-50.0, 1.0), (0.0, 0.5 / math.log(2)), (50.0, 0.02)])
-def test_gradient_of_the_entropy_by_rho(rho, slope):
+def test_gradient_of_the_entropy_by_rho(engine, rho, slope):
     """d log softplus(rho) / d rho: 1 far left, sigmoid(0) / log 2 at 0, 1 / rho far right."""
     layout = Layout([3, 5, 2])
     leaf = torch.full((1, layout.length), rho).requires_grad_()
-    (grad,) = torch.autograd.grad(entropy(sigma_of(leaf), layout).sum(), leaf)
+    (grad,) = torch.autograd.grad(variance_and_entropy(leaf, layout)[1].sum(), leaf)
     torch.testing.assert_close(grad[0], slope * layout.mask, rtol=1e-5, atol=0.0)
 
 
@@ -362,8 +379,8 @@ def test_nothing_depends_on_the_number_of_threads():
         torch.set_num_threads(threads)
         try:
             leaves = [mu.clone().requires_grad_(), rho.clone().requires_grad_()]
-            sigma = sigma_of(leaves[1])
-            q, h = gaussian_mlp(leaves[0], sigma.square(), layout, x, eps), entropy(sigma, layout)
+            variance, h = variance_and_entropy(leaves[1], layout)
+            q = gaussian_mlp(leaves[0], variance, layout, x, eps)
             plain = mlp(leaves[0], layout, x)
             total = (q + plain).square().sum() - h.sum()
             return [q, plain, h, *torch.autograd.grad(total, leaves)]

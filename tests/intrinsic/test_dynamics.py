@@ -14,7 +14,7 @@ from vdqn_runner.intrinsic.dynamics import (
     negative_lower_bound,
     observation_action,
 )
-from vdqn_runner.nets import kl_to_prior, sigma_of
+from vdqn_runner.nets import kl_to_prior, sigma_of, softplus_inverse, variance_and_entropy
 
 B = 4
 PRIOR = {"sigma_prior": 0.7, "held": 50}
@@ -24,13 +24,14 @@ def batch(n_seeds=2, size=B):
     return normal(n_seeds, size, SIZES[0], seed=7), normal(n_seeds, size, OBS, seed=8)
 
 
-def test_the_divergence_from_the_prior_is_that_of_two_normals():
+def test_the_divergence_from_the_prior_is_that_of_two_normals(engine):
     layout, mu, rho = posterior()
     each = kl_divergence(Normal(mu, sigma_of(rho)), Normal(0.0, 0.7)) * layout.mask
-    found = kl_to_prior(mu, sigma_of(rho), 0.7, layout)
+    found = kl_to_prior(mu, *variance_and_entropy(rho, layout), 0.7, layout)
     torch.testing.assert_close(found, each.double().sum(dim=1))
-    zero, at_prior = torch.zeros_like(mu), torch.full_like(mu, 0.7)
-    assert kl_to_prior(zero, at_prior, 0.7, layout).abs().max() < 1e-5
+    zero, at_prior = torch.zeros_like(mu), torch.full_like(mu, softplus_inverse(0.7))
+    at_prior = variance_and_entropy(at_prior, layout)
+    assert kl_to_prior(zero, *at_prior, 0.7, layout).abs().max() < 1e-4
 
 
 def test_it_is_the_bound_of_written_out_weights(engine):

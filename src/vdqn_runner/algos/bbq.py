@@ -23,6 +23,7 @@ from vdqn_runner.nets import (
     kl_to_prior,
     mlp_values,
     sigma_of,
+    variance_and_entropy,
 )
 from vdqn_runner.normals import NormalStreams
 from vdqn_runner.schedules import value_at
@@ -64,12 +65,12 @@ class BBQ:
         q_next = mlp_values(self.learner.target["mu"], layout, batch.next_obs)
         choosing = mlp_values(online["mu"], layout, batch.next_obs) if config.double else None
         y = bellman_target(batch, q_next, choosing)
-        sigma = sigma_of(online["rho"])
+        variance, h = variance_and_entropy(online["rho"], layout)
         eps = self._noise.update.draw(batch.action.shape[1] * layout.n_units)
-        q = gaussian_mlp(online["mu"], sigma.square(), layout, batch.obs, eps)
+        q = gaussian_mlp(online["mu"], variance, layout, batch.obs, eps)
         q = q_of_action(q, batch.action)
         squares = (q - y).square()
-        kl = kl_to_prior(online["mu"], sigma, config.prior_sigma, layout).to(q)
+        kl = kl_to_prior(online["mu"], variance, h, config.prior_sigma, layout).to(q)
         beta = torch.from_numpy(self._kl_weight(batch, clock)).to(q)
         total = (batch.weight * squares).sum(dim=1) / (2.0 * config.noise_sigma**2) + beta * kl
         reported = {

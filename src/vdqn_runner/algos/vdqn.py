@@ -25,6 +25,7 @@ from vdqn_runner.nets import (
     gaussian_rows,
     mlp,
     sigma_of,
+    variance_and_entropy,
 )
 from vdqn_runner.normals import NormalStreams
 from vdqn_runner.schedules import value_at
@@ -99,12 +100,12 @@ class VDQN:
     def _sampled_q_and_entropy(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Q_theta(s_j, .) [S, B, A] for theta ~ q_phi, one for each tuple or one for all; H [S]."""
         online, layout = self.learner.online, self._layout
-        sigma = sigma_of(online["rho"])
         if self._config.theta_samples == "per_tuple":
             eps = self._noise.update.draw(obs.shape[1] * layout.n_units)
-            q = gaussian_mlp(online["mu"], sigma.square(), layout, obs, eps)
-        else:
-            q = mlp(online["mu"] + sigma * self._noise.update.draw(layout.length), layout, obs)
+            variance, h = variance_and_entropy(online["rho"], layout)
+            return gaussian_mlp(online["mu"], variance, layout, obs, eps), h
+        sigma = sigma_of(online["rho"])
+        q = mlp(online["mu"] + sigma * self._noise.update.draw(layout.length), layout, obs)
         return q, entropy(sigma, layout)
 
     def q_functions(self, row: int, noise: NormalStreams) -> Mapping[str, QFunction]:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from vdqn_runner.envs import EnvSpec
 from vdqn_runner.layout import Layout
-from vdqn_runner.nets import gaussian_mlp, kl_to_prior, row_sums, sigma_of
+from vdqn_runner.nets import gaussian_mlp, kl_to_prior, row_sums, variance_and_entropy
 
 
 def dynamics_layout(spec: EnvSpec, hidden: Sequence[int], device: str = "cpu") -> Layout:
@@ -59,7 +59,7 @@ def negative_lower_bound(
         sigma_prior: Standard deviation of the prior.
         held: How many transitions there are.
     """
-    sigma = sigma_of(rho)
-    errors = next_obs - gaussian_mlp(mu, sigma.square(), layout, x, eps)
+    variance, h = variance_and_entropy(rho, layout)
+    errors = next_obs - gaussian_mlp(mu, variance, layout, x, eps)
     log_likelihood = -0.5 * row_sums(errors.square().flatten(1)) / x.shape[1]
-    return kl_to_prior(mu, sigma, sigma_prior, layout) / held - log_likelihood
+    return kl_to_prior(mu, variance, h, sigma_prior, layout) / held - log_likelihood
