@@ -3,16 +3,18 @@
 import csv
 import math
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from matplotlib.colors import to_hex
 from run_folders import algo as algo_config
 from run_folders import chain, gym, write_config, write_seed
 
 from vdqn_runner.analysis import style
 from vdqn_runner.analysis.load import find_runs, load_updates
-from vdqn_runner.analysis.paper.ablation import STUDIES, ablation
+from vdqn_runner.analysis.paper.ablation import ablation
 from vdqn_runner.analysis.paper.diagnostics import diagnostics
 from vdqn_runner.analysis.paper.entropy_weight import entropy_weight
 from vdqn_runner.analysis.paper.map_is_dqn import map_is_dqn
@@ -417,7 +419,8 @@ def test_ablations_take_their_own_runs(tmp_path):
         folder = tmp_path / f"ablation/g/{algo}/{bootstrap}"
         write_run(folder, env, algo_config(algo), [[5.0] * 10])
     selection = selected(tmp_path)
-    assert set(STUDIES) == {"ablation_theta", "ablation_noisynet", "ablation_timeout"}
+    for other in ("cold_posterior", "inference"):
+        assert ablation(selection, other) == Missing(f"finished seeds of experiment={other}")
     assert ablation(selection, "ablation_theta") == Missing(
         "finished seeds of experiment=ablation_theta"
     )
@@ -427,6 +430,64 @@ def test_ablations_take_their_own_runs(tmp_path):
     assert [row[1] for row in rows[::2]] == [
         "VDQN, terminal", "VDQN, bootstrap", "DQN, terminal", "DQN, bootstrap",
     ]  # fmt: skip
+
+
+def rows_of(product):
+    """The rows of a study by their labels: mean of the last 100 episodes, and of all."""
+    last = {row[1]: row[4] for row in product.rows if row[2] == "final_return"}
+    return {row[1]: (last[row[1]], row[4]) for row in product.rows if row[2] == "area"}
+
+
+def test_weights_held_and_cooled(tmp_path):
+    def schedule(kind, end):
+        return {"kind": kind, "start": 0.2, "end": end, "duration": 1000, "unit": "episodes"}
+
+    lams = [
+        {"kind": "constant", "value": 2.0},
+        {"kind": "constant", "value": 0.0002},
+        schedule("linear", 0.002),
+        schedule("exponential", 0.00002),
+    ]
+    for i, lam in enumerate(lams):
+        config = algo_config("vdqn", 0.01) | {"lam": lam}
+        seeds = [[0.0] * 100 + [float(i)] * 100] * 2
+        write_run(tmp_path / f"cold_posterior/c/vdqn/{i}", chain(50), config, seeds)
+    # Another study's.
+    write_run(tmp_path / "lambda/c/vdqn/0", chain(50), algo_config("vdqn"), [[9.0] * 200])
+    assert rows_of(ablation(selected(tmp_path), "cold_posterior")) == {
+        "0.0002": (1.0, 0.5),
+        "2": (0.0, 0.0),
+        "0.2 to 2e-05, exponential": (3.0, 1.5),
+        "0.2 to 0.002, linear": (2.0, 1.0),
+    }
+
+
+def test_kinds_of_inference(tmp_path):
+    settings = [
+        ("low_rank", "score", 10, None, 0.01),
+        ("gaussian", "pathwise", 1, 1.0, 0.001),
+        ("gaussian", "pathwise", 1, None, 0.01),
+        ("gaussian", "pathwise", 1, None, 0.001),
+        ("laplace", "score", 10, None, 0.001),
+    ]
+    for i, (family, estimator, samples, prior, lr) in enumerate(settings):
+        config = algo_config("dqn", lr) | {
+            "name": "variational",
+            "family": family,
+            "estimator": estimator,
+            "samples": samples,
+            "prior_sigma": prior,
+        }
+        write_run(tmp_path / f"inference/c/v/{i}", chain(10), config, [[float(i)] * 10] * 2)
+    drawing = ablation(selected(tmp_path), "inference")
+    assert list(rows_of(drawing).items()) == [
+        ("Gaussian, pathwise, 1 sample, 0.001", (3.0, 3.0)),
+        ("Gaussian, pathwise, 1 sample, 0.01", (2.0, 2.0)),
+        ("Gaussian, pathwise, 1 sample, prior 1, 0.001", (1.0, 1.0)),
+        ("Laplace, score, 10 samples, 0.001", (4.0, 4.0)),
+        ("low rank, score, 10 samples, 0.01", (0.0, 0.0)),
+    ]
+    assert len(drawing.figure.axes) == 1
 
 
 def test_two_runs_for_one_row_are_refused(tmp_path):
@@ -455,6 +516,10 @@ def test_the_papers_runs_are_the_other_half_of_the_time_limits(tmp_path):
 
 def test_runs_of_other_studies_are_no_panels(tmp_path):
     write_run(tmp_path / "quick/c/dqn/0", chain(5), algo_config("dqn"), [[1.0] * 10])
-    for name in ("lambda", "ablation", "lr", "deep_sea"):
+    # Every experiment that says what its runs are called, but those of the paper's figures.
+    files = (Path(__file__).parents[2] / "conf" / "experiment").glob("*.yaml")
+    names = {yaml.safe_load(file.read_text())["name"] for file in files} - {"paper"}
+    assert {"lambda", "ablation", "lr", "deep_sea"} < names
+    for name in names:
         write_run(tmp_path / f"{name}/c/dqn/0", chain(5), algo_config("dqn"), [[2.0] * 10])
     assert [loaded.run.name for loaded in selected(tmp_path).paper.values()] == ["quick"]

@@ -31,6 +31,8 @@ EPISODES = 40
 STUDIES = {
     "lambda": "finished seeds of experiment=lambda",
     "map_is_dqn": "runs of experiment=map_is_dqn and of experiment=map_is_dqn_reference",
+    "cold_posterior": "finished seeds of experiment=cold_posterior",
+    "inference": "finished seeds of experiment=inference",
     "ablation_theta": "finished seeds of experiment=ablation_theta",
     "ablation_noisynet": "finished seeds of experiment=ablation_noisynet",
     "ablation_timeout": "finished seeds of experiment=ablation_timeout",

@@ -1,4 +1,4 @@
-"""What single choices do: a forest plot for each ablation experiment."""
+"""What single choices do: a forest plot for each experiment of choices."""
 
 from __future__ import annotations
 
@@ -31,25 +31,47 @@ _WORDS = {
     "factorised": "factorised",
     False: "terminal",
     True: "bootstrap",
+    "gaussian": "Gaussian",
+    "laplace": "Laplace",
+    "low_rank": "low rank",
+    "pathwise": "pathwise",
+    "score": "score",
 }
 
 
 @dataclass(frozen=True)
 class Study:
-    """One ablation experiment.
+    """One experiment of choices.
 
     Attributes:
         name: of the experiment file.
-        belongs: whether a run is part of it.
+        group: the selection's runs among which those of the study are.
+        belongs: whether a run of them is part of it.
         switches: the settings that a row of the plot names, in order.
         paper: whether the paper's runs that belong to it are rows too, so that the experiment
             need not train them again.
     """
 
     name: str
+    group: Callable[[Selection], Sequence[Loaded]]
     belongs: Callable[[Run], bool]
-    switches: Callable[[Mapping[str, Any]], Sequence[Any]]
+    switches: Callable[[Run], Sequence[Any]]
     paper: bool = False
+
+
+def _weight(run: Run) -> Sequence[Any]:
+    """Lambda: a number, or where it goes from and to, and how."""
+    lam = run.config["algo"]["lam"]
+    if not isinstance(lam, Mapping) or lam["kind"] == "constant":
+        return [lam["value"] if isinstance(lam, Mapping) else lam]
+    return [f"{lam['start']:g} to {lam['end']:g}, {lam['kind']}"]
+
+
+def _inference(run: Run) -> Sequence[Any]:
+    algo = run.config["algo"]
+    count = "1 sample" if algo["samples"] == 1 else f"{algo['samples']} samples"
+    prior = [] if algo["prior_sigma"] is None else [f"prior {algo['prior_sigma']:g}"]
+    return [algo["family"], algo["estimator"], count, *prior, constant_rate(run)]
 
 
 STUDIES = {
@@ -57,19 +79,42 @@ STUDIES = {
     for study in (
         Study(
             "ablation_theta",
+            lambda selection: selection.ablation,
             lambda run: run.algo == "vdqn" and run.n is not None,
-            lambda config: [config["algo"]["theta_samples"], config["algo"]["resample"]],
+            lambda run: [
+                run.config["algo"]["theta_samples"],
+                run.config["algo"]["resample"],
+                constant_rate(run),
+            ],
         ),
         Study(
             "ablation_noisynet",
+            lambda selection: selection.ablation,
             lambda run: run.algo == "noisynet" and run.n is not None,
-            lambda config: [config["algo"]["noise"], config["algo"]["theta_samples"]],
+            lambda run: [
+                run.config["algo"]["noise"],
+                run.config["algo"]["theta_samples"],
+                constant_rate(run),
+            ],
         ),
         Study(
             "ablation_timeout",
+            lambda selection: selection.ablation,
             lambda run: run.n is None,
-            lambda config: [config["env"]["bootstrap_on_timeout"]],
+            lambda run: [run.config["env"]["bootstrap_on_timeout"]],
             paper=True,
+        ),
+        Study(
+            "cold_posterior",
+            lambda selection: selection.cold_posterior,
+            lambda run: run.algo == "vdqn",
+            _weight,
+        ),
+        Study(
+            "inference",
+            lambda selection: selection.inference,
+            lambda run: run.algo == "variational",
+            _inference,
         ),
     )
 }
@@ -92,7 +137,7 @@ def ablation(selection: Selection, name: str) -> Product | Missing:
         ConfigError: two runs for one row.
     """
     study = STUDIES[name]
-    entries = _entries(study, selection.ablation)
+    entries = _entries(study, study.group(selection))
     if study.paper and entries:
         entries = _entries(study, selection.paper.values()) | entries
     shown = [entry for entry in entries.values() if len(entry.final)]
@@ -128,10 +173,15 @@ def _entries(study: Study, runs: Iterable[Loaded]) -> dict[tuple[str, str], Entr
 
 def row_label(study: Study, run: Run) -> str:
     """The settings of a row in words: `per tuple, each step, 0.001`."""
-    switches = [_WORDS.get(value, str(value)) for value in study.switches(run.config)]
-    if run.n is None:
-        return f"{algo_name(run.algo)}, {', '.join(switches)}"
-    return f"{', '.join(switches)}, {constant_rate(run):g}"
+    switches = ", ".join(_word(value) for value in study.switches(run))
+    return switches if run.n is not None else f"{algo_name(run.algo)}, {switches}"
+
+
+def _word(value: Any) -> str:
+    # A number may equal False or True, which are words.
+    if isinstance(value, float):
+        return f"{value:g}"
+    return _WORDS.get(value, str(value))
 
 
 def ablation_figure(entries: Sequence[Entry]) -> Figure:
@@ -182,13 +232,18 @@ def _handles(seeds: str) -> list[Line2D]:
 
 
 def _row_order(study: Study, entry: Entry) -> tuple[Any, ...]:
+    """Words in the order of `_WORDS`, numbers by size, then what else there is."""
     run = entry.loaded.run
-    place = list(_WORDS)
-    switches = [
-        (place.index(v), "") if v in place else (len(place), str(v))
-        for v in study.switches(run.config)
-    ]
-    return legend_order(run.algo, run.algo), switches, constant_rate(run) if run.n else 0.0
+    words = list(_WORDS)
+    switches: list[tuple[int, float, str]] = []
+    for value in study.switches(run):
+        if isinstance(value, float):
+            switches.append((1, value, ""))
+        elif value in _WORDS:
+            switches.append((0, words.index(value), ""))
+        else:
+            switches.append((2, 0.0, str(value)))
+    return legend_order(run.algo, run.algo), switches
 
 
 def _sentence(entries: Sequence[Entry]) -> str:

@@ -15,6 +15,12 @@ from vdqn_runner.errors import ConfigError
 
 PAPER, LAMBDA, ABLATION, RATES, DEEP_SEA = "paper", "lambda", "ablation", "lr", "deep_sea"
 MAP_IS_DQN, COLD_POSTERIOR, INFERENCE = "map_is_dqn", "cold_posterior", "inference"
+LR_SYSTEMS, DEEP_EXPLORATION, OPTUNA = "lr_systems", "deep_exploration", "optuna"
+APART = {
+    LAMBDA, ABLATION, RATES, DEEP_SEA, MAP_IS_DQN, COLD_POSTERIOR, INFERENCE, LR_SYSTEMS,
+    DEEP_EXPLORATION, OPTUNA,
+}  # fmt: skip
+"""Names of experiments whose runs are not the paper's."""
 
 Key = tuple[str, str]  # (env, algo)
 
@@ -50,12 +56,16 @@ class Selection:
         lam: the runs of the experiment `lambda`.
         ablation: the runs of the experiments `ablation_*`.
         map_is_dqn: the runs of the experiments `map_is_dqn` and `map_is_dqn_reference`.
+        cold_posterior: the runs of the experiment `cold_posterior`.
+        inference: the runs of the experiment `inference`.
     """
 
     paper: Mapping[Key, Loaded]
     lam: Sequence[Loaded]
     ablation: Sequence[Loaded]
     map_is_dqn: Sequence[Loaded]
+    cold_posterior: Sequence[Loaded]
+    inference: Sequence[Loaded]
 
     def missing(self, keys: Sequence[Key]) -> list[Key]:
         """Those of the keys that have no run, or one without a complete iteration."""
@@ -74,8 +84,7 @@ def select(runs: Sequence[Run]) -> Selection:
     by_name: dict[str, list[Run]] = {}
     for run in runs:
         by_name.setdefault(run.name, []).append(run)
-    apart = {LAMBDA, ABLATION, RATES, DEEP_SEA, MAP_IS_DQN, COLD_POSTERIOR, INFERENCE}
-    others = [run for name, group in by_name.items() if name not in apart for run in group]
+    others = [run for name, group in by_name.items() if name not in APART for run in group]
     paper: dict[Key, Run] = {}
     for run in by_name.get(PAPER) or others:
         key = run.env, run.algo
@@ -84,9 +93,10 @@ def select(runs: Sequence[Run]) -> Selection:
         paper[key] = run
     return Selection(
         {key: Loaded(run) for key, run in paper.items()},
-        [Loaded(run) for run in by_name.get(LAMBDA, [])],
-        [Loaded(run) for run in by_name.get(ABLATION, [])],
-        [Loaded(run) for run in by_name.get(MAP_IS_DQN, [])],
+        *(
+            [Loaded(run) for run in by_name.get(name, [])]
+            for name in (LAMBDA, ABLATION, MAP_IS_DQN, COLD_POSTERIOR, INFERENCE)
+        ),
     )
 
 

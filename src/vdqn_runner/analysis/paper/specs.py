@@ -159,6 +159,27 @@ def specs(sigma_env: str) -> list[Spec]:
             map_is_dqn,
         ),
         Spec(
+            "cold_posterior",
+            "The entropy's weight, held or cooled",
+            (
+                "where λ > 0 is a regularization constant, used to balance the expected Bellman "
+                "error and entropy bonus.",
+            ),
+            ("vdqn-run experiment=cold_posterior",),
+            partial(ablation, name="cold_posterior"),
+        ),
+        Spec(
+            "inference",
+            "Families of distributions and gradient estimators",
+            (
+                "In general, we only need to assume Gaussian generative model Q_θ(s,a) and any "
+                "variational inference algorithm will perform approximate minimization of Bellman "
+                "error.",
+            ),
+            ("vdqn-run experiment=inference",),
+            partial(ablation, name="inference"),
+        ),
+        Spec(
             "ablation_theta",
             "VDQN: weight samples to learn and to act, learning rate",
             ("At each time step t, we sample θ ∼ q_φ(θ) and select action by being greedy …",),
