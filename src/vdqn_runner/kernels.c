@@ -455,6 +455,8 @@ typedef struct {
     float *theta, *eps_row, *eps;
     float *h[MOST_LAYERS], *square[MOST_LAYERS], *spread[MOST_LAYERS], *x_square;
     int32_t *order, *sorted, *counts; /* of thermometers: see sort_states */
+    int32_t *places, *ends;           /* of vectors: see list_places */
+    int few;
     float *flipped, *flipped_var;     /* a layer's weights transposed */
     float *top, *top_var;             /* gradients of the last layer's weights, transposed */
     float *g, *g_var, *below, *through;
@@ -466,6 +468,9 @@ static float *take(float **free, long count) {
     *free += padded(count);
     return at;
 }
+
+/* Up to how many places that are not zero a minibatch of vectors is worth a list of them. */
+static long most_places(long n_in, long batch) { return n_in < 64 ? 0 : batch * n_in / 8; }
 
 /* Lay the space out from `base`; return how many floats it takes. */
 static long lay_out(space *s, float *base, const net *n, long batch, int states) {
@@ -489,6 +494,8 @@ static long lay_out(space *s, float *base, const net *n, long batch, int states)
     s->order = (int32_t *)take(&free, states ? batch : 0);
     s->sorted = (int32_t *)take(&free, states ? batch : 0);
     s->counts = (int32_t *)take(&free, states ? n->sizes[0] + 2 : 0);
+    s->places = (int32_t *)take(&free, states ? 0 : most_places(n->sizes[0], batch));
+    s->ends = (int32_t *)take(&free, states ? 0 : batch);
     s->flipped = take(&free, widest * widest);
     s->flipped_var = take(&free, widest * widest);
     s->top = take(&free, n_out * widest);
@@ -521,6 +528,85 @@ static void sort_states(const int32_t *states, long n_in, space *s, long batch) 
         s->order[k] = (int32_t)b;
         s->sorted[k] = states[b];
     }
+}
+
+/* Which of VL numbers are not zero, as bits. */
+static inline uint32_t not_zero(const float *x) {
+#if VL == 16
+    return _mm512_cmp_ps_mask(_mm512_loadu_ps(x), _mm512_setzero_ps(), _CMP_NEQ_UQ);
+#else
+    uint32_t bits = 0;
+    for (int k = 0; k < VL; k++) bits |= (uint32_t)(x[k] != 0.0f) << k;
+    return bits;
+#endif
+}
+
+/* Where vectors [batch, n_in] are not zero, if there are few such places (one, in a one-hot code):
+ * those of tuple b end at s->ends[b], and s->few is 1. */
+static void list_places(const float *x, long n_in, space *s, long batch) {
+    long most = most_places(n_in, batch), count = 0;
+    s->few = 0;
+    for (long b = 0; b < batch && most; b++) {
+        const float *row = x + b * n_in;
+        long i = 0;
+        for (; i + VL <= n_in; i += VL)
+            for (uint32_t bits = not_zero(row + i); bits; bits &= bits - 1) {
+                if (count == most) return;
+                s->places[count++] = (int32_t)(i + __builtin_ctz(bits));
+            }
+        for (; i < n_in; i++)
+            if (row[i] != 0.0f) {
+                if (count == most) return;
+                s->places[count++] = (int32_t)i;
+            }
+        s->ends[b] = (int32_t)count;
+    }
+    s->few = most > 0;
+}
+
+/* `product` of a first layer, so many columns of it, that leaves zeros out. What they would add to
+ * a sum leaves it as it is. */
+static inline __attribute__((always_inline)) void product_of_few(
+    const float *x, long n_in, const float *b, long ld_b, float *c, long ld_c, const float *bias,
+    const space *s, long m, const int vectors) {
+    for (long r = 0, k = 0; r < m; r++) {
+        vec sum[4];
+        for (int v = 0; v < vectors; v++) sum[v] = load(bias + v * VL);
+        for (; k < s->ends[r]; k++) {
+            long place = s->places[k];
+            float by = x[r * n_in + place];
+            for (int v = 0; v < vectors; v++) sum[v] += by * load(b + place * ld_b + v * VL);
+        }
+        for (int v = 0; v < vectors; v++) store(c + r * ld_c + v * VL, sum[v]);
+    }
+}
+
+/* c [batch, ld] = x [batch, in] times the first layer's weights, plus its bias. */
+static void first_product(const net *n, const float *x, const float *weight, const float *bias,
+                          float *c, const space *s, long batch) {
+    long n_in = n->sizes[0], width = n->sizes[1], ld = padded(width), j = 0;
+    if (!s->few) {
+        product(x, n_in, weight, width, c, ld, bias, batch, ld, n_in);
+        return;
+    }
+    for (; j + 4 * VL <= ld; j += 4 * VL)
+        product_of_few(x, n_in, weight + j, width, c + j, ld, bias + j, s, batch, 4);
+    for (; j < ld; j += VL)
+        product_of_few(x, n_in, weight + j, width, c + j, ld, bias + j, s, batch, 1);
+}
+
+/* out [n_in, width] = x^T g, with g [batch, ld], that leaves zeros of x out. */
+static void gradient_of_few(const float *x, const float *g, long ld, float *out, long width,
+                            long n_in, const space *s, long batch) {
+    memset(out, 0, (size_t)(n_in * width) * sizeof(float));
+    for (long b = 0, k = 0; b < batch; b++)
+        for (; k < s->ends[b]; k++) {
+            float by = x[b * n_in + s->places[k]], *to = out + s->places[k] * width;
+            long j = 0;
+            for (; j + VL <= width; j += VL)
+                store(to + j, load(to + j) + by * load(g + b * ld + j));
+            for (; j < width; j++) to[j] = fma_(by, g[b * ld + j], to[j]);
+        }
 }
 
 /* ReLU of so many vectors of one tuple's first layer. */
@@ -609,6 +695,10 @@ static inline __attribute__((always_inline)) void gradient_of_states(
 static void first_layer_gradient(const net *n, const float *vectors, const float *g, float *out,
                                  const space *s, long batch) {
     long n_in = n->sizes[0], width = n->sizes[1], ld = padded(width), j = 0;
+    if (vectors && s->few) {
+        gradient_of_few(vectors, g, ld, out, width, n_in, s, batch);
+        return;
+    }
     if (vectors) {
         product_transposed(vectors, n_in, g, ld, out, width, n_in, width, batch);
         return;
@@ -628,13 +718,14 @@ static void mlp_hidden(const net *n, const float *row, input in, space *s, long 
         for (; j + 4 * VL <= ld; j += 4 * VL) first_of_states(n, row, s, batch, j, 4);
         for (; j < ld; j += VL) first_of_states(n, row, s, batch, j, 1);
         first = 1;
-    }
+    } else
+        list_places(in.vectors, n->sizes[0], s, batch);
     for (long i = first; i + 1 < n->layers; i++) {
         long width = n->sizes[i + 1], ld = padded(width), depth = n->sizes[i];
-        const float *x = i ? s->h[i - 1] : in.vectors;
+        const float *weight = row + n->weight_at[i], *bias = row + n->bias_at[i];
         float *h = s->h[i];
-        product(x, i ? padded(depth) : depth, row + n->weight_at[i], width, h, ld,
-                row + n->bias_at[i], batch, ld, depth);
+        if (i == 0) first_product(n, in.vectors, weight, bias, h, s, batch);
+        else product(s->h[i - 1], padded(depth), weight, width, h, ld, bias, batch, ld, depth);
         for (long k = 0; k < batch * ld; k += VL) store(h + k, at_least(load(h + k), 0.0f));
     }
 }
@@ -652,17 +743,23 @@ static const float *gaussian_hidden(const net *n, const float *mu, const float *
         for (; j < ld; j += VL) first_noisy_of_states(n, mu, variance, eps, s, batch, j, 1);
         eps += batch * n->sizes[1];
         first = 1;
-    } else
+    } else {
+        list_places(in.vectors, n->sizes[0], s, batch);
         for (long k = 0; k < batch * n->sizes[0]; k++)
             s->x_square[k] = in.vectors[k] * in.vectors[k];
+    }
     for (long i = first; i + 1 < n->layers; i++) {
         long width = n->sizes[i + 1], ld = padded(width), depth = n->sizes[i];
-        long at_w = n->weight_at[i], at_b = n->bias_at[i], ld_x = i ? padded(depth) : depth;
+        long at_w = n->weight_at[i], at_b = n->bias_at[i], ld_x = padded(depth);
         float *h = s->h[i], *square = s->square[i], *spread = s->spread[i];
-        product(i ? s->square[i - 1] : s->x_square, ld_x, variance + at_w, width, spread, ld,
-                variance + at_b, batch, ld, depth);
-        product(i ? s->h[i - 1] : in.vectors, ld_x, mu + at_w, width, h, ld, mu + at_b, batch, ld,
-                depth);
+        if (i == 0) {
+            first_product(n, s->x_square, variance + at_w, variance + at_b, spread, s, batch);
+            first_product(n, in.vectors, mu + at_w, mu + at_b, h, s, batch);
+        } else {
+            product(s->square[i - 1], ld_x, variance + at_w, width, spread, ld, variance + at_b,
+                    batch, ld, depth);
+            product(s->h[i - 1], ld_x, mu + at_w, width, h, ld, mu + at_b, batch, ld, depth);
+        }
         for (long b = 0; b < batch; b++)
             for (long j = 0; j < ld; j += VL) {
                 long at = b * ld + j;

@@ -5,13 +5,15 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+import yaml
 from omegaconf import OmegaConf
 
 from vdqn_runner.cli import job, main
 from vdqn_runner.config import RunConfig, identity
 from vdqn_runner.config import paper_lr as module
-from vdqn_runner.config.files import options
+from vdqn_runner.config.files import conf_dir, options
 from vdqn_runner.config.paper_lr import load_table
+from vdqn_runner.config.systems import system_name
 
 CONTROL = ["CartPole-v0", "CartPole-v1", "Acrobot-v1", "MountainCar-v0"]
 ALL = ["vdqn", "dqn", "noisynet"]
@@ -215,10 +217,39 @@ def test_inference(jobs: Callable[[str], list[RunConfig]]) -> None:
     assert fixed(got) == {("inference", range(5), 2000)}
 
 
+def systems(configs: list[RunConfig]) -> set[str]:
+    return {system_name(config.algo.model_dump()) for config in configs}
+
+
+def test_deep_exploration(jobs: Callable[[str], list[RunConfig]]) -> None:
+    """Twelve systems, each at its rate, on chains and deep seas of growing size."""
+    got = jobs("experiment=deep_exploration")
+    assert fixed(got) == {("deep_exploration", range(10), 1000)}
+    table = yaml.safe_load((conf_dir() / "system_lr.yaml").read_text())
+    sizes: dict[tuple[str, str], list[object]] = {}
+    for config in got:
+        system = system_name(config.algo.model_dump())
+        sizes.setdefault((config.env.kind, system), []).append(where(config))
+        assert lr(config) == table[config.env.kind][system]
+    assert len(sizes) == 2 * len(systems(got)) == 2 * 12
+    for (kind, _), ns in sizes.items():
+        assert ns == ([10, 20, 50, 100, 200] if kind == "chain" else [10, 20, 30, 50])
+
+
+def test_the_rates_of_systems_have_one_budget(jobs: Callable[[str], list[RunConfig]]) -> None:
+    """Both rates for each system, on seeds and sizes that deep_exploration does not have."""
+    got = jobs("experiment=lr_systems")
+    assert fixed(got) == {("lr_systems", range(1000, 1003), 1000)}
+    tried = [(where(c), system_name(c.algo.model_dump()), lr(c)) for c in got]
+    compared = systems(jobs("experiment=deep_exploration"))
+    assert sorted(tried, key=str) == sorted(product([8, 32], compared, [0.001, 0.01]), key=str)
+
+
 def test_every_experiment_is_tested_here() -> None:
     # That of Optuna is not composed without its plugin; see tests/launchers.
     others = {"lr_chain", "lr_control", "lambda", "optuna_chain", "deep_sea"}
-    others |= {"lr_systems", "ablation_theta", "ablation_noisynet", "ablation_timeout"}
+    others |= {"lr_systems", "deep_exploration", "ablation_theta", "ablation_noisynet"}
+    others |= {"ablation_timeout"}
     others |= {"map_is_dqn", "map_is_dqn_reference", "cold_posterior", "inference"}
     assert set(options("experiment")) == set(PAPER) | others
 

@@ -88,6 +88,59 @@ def test_forward_passes(sizes, batch, states, monkeypatch):
         torch.testing.assert_close(compiled, reference, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("n_in", [64, 200, 407])
+@pytest.mark.parametrize("batch", [1, 9, 64])
+@pytest.mark.parametrize("of_each", [1, 3, 7])
+def test_zeros_of_wide_inputs_change_no_bit(n_in, batch, of_each):
+    """Long inputs with few numbers, as in deep sea, and the short ones without the zeros."""
+    rng = np.random.default_rng(5)
+    columns = np.sort(rng.choice(n_in, 40, replace=False))
+    short = np.zeros((S, batch, 40), np.float32)
+    for row in short.reshape(-1, 40):
+        row[rng.choice(40, of_each, replace=False)] = rng.normal(size=of_each)
+    long = np.zeros((S, batch, n_in), np.float32)
+    long[:, :, columns] = short
+    wide, narrow = Layout([n_in, 33, 20, 3]), Layout([40, 33, 20, 3])
+
+    def both(seed):
+        """Equal rows, but for the weights of inputs that are always 0."""
+        one, other = normal(S, wide.length, seed=seed), torch.zeros(S, narrow.length)
+        first, *rest = wide.layers(one)
+        small, *small_rest = narrow.layers(other)
+        small.weight.copy_(first.weight[:, columns])
+        small.bias.copy_(first.bias)
+        for to, of in zip(small_rest, rest, strict=True):
+            to.weight.copy_(of.weight)
+            to.bias.copy_(of.bias)
+        return (0.3 * one).contiguous(), (0.3 * other).contiguous()
+
+    eps, slopes = normal(S, batch * wide.n_units, seed=4), normal(S, batch, 3, seed=6)
+    mu, variance = both(1), [part.square() for part in both(2)]
+    layouts, x = (wide, narrow), [torch.from_numpy(part) for part in (long, short)]
+
+    def everything(i):
+        net = layouts[i].net
+        gaussian = (net, mu[i], variance[i], x[i], eps)
+        return (
+            [kernels.mlp_forward(net, mu[i], x[i]), kernels.gaussian_forward(*gaussian)],
+            [
+                kernels.mlp_backward(net, mu[i], x[i], slopes),
+                *kernels.gaussian_backward(*gaussian, slopes),
+            ],
+        )
+
+    (values, grads), (wanted, wanted_grads) = everything(0), everything(1)
+    assert all(torch.equal(*pair) for pair in zip(values, wanted, strict=True))
+    never = np.setdiff1d(np.arange(n_in), columns)
+    for grad, wanted_grad in zip(grads, wanted_grads, strict=True):
+        (first, *rest), (small, *small_rest) = wide.layers(grad), narrow.layers(wanted_grad)
+        assert torch.equal(first.weight[:, columns], small.weight)
+        assert (first.weight[:, never] == 0).all()
+        assert torch.equal(first.bias, small.bias)
+        for one, other in zip(rest, small_rest, strict=True):
+            assert torch.equal(one.weight, other.weight) and torch.equal(one.bias, other.bias)
+
+
 @pytest.mark.parametrize(
     ("settings", "printed"),
     [
