@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import settled
+from scripts import settled, trials
 from vdqn_runner.analysis import summary
 from vdqn_runner.analysis.claims import command as claims
 
@@ -15,6 +15,7 @@ COMMANDS = {
     "vdqn-summary": summary.main,
     "vdqn-claims": claims.main,
     "python scripts/settled.py": settled.main,
+    "python scripts/trials.py": trials.main,
 }
 PAGES = ("README.md", "results/README.md")
 BLOCK = re.compile(r"<!-- made by: (.+?) -->\n(.*?)<!-- end -->", re.DOTALL)

@@ -26,6 +26,7 @@ MADE = {
 COPIED = {
     "results/figures/*": "figures",
     "results/deep_sea/*.png": "deep_sea",
+    "results/optuna/*.png": "optuna",
     "results/bench/*.png": "bench",
     "examples/*": "examples",
 }

@@ -15,10 +15,11 @@ from vdqn_runner.errors import ConfigError
 
 PAPER, LAMBDA, ABLATION, RATES, DEEP_SEA = "paper", "lambda", "ablation", "lr", "deep_sea"
 MAP_IS_DQN, COLD_POSTERIOR, INFERENCE = "map_is_dqn", "cold_posterior", "inference"
-LR_SYSTEMS, DEEP_EXPLORATION, OPTUNA = "lr_systems", "deep_exploration", "optuna"
+LR_SYSTEMS, DEEP_EXPLORATION = "lr_systems", "deep_exploration"
+OPTUNA, OPTUNA_CHECK = "optuna", "optuna_check"
 APART = {
     LAMBDA, ABLATION, RATES, DEEP_SEA, MAP_IS_DQN, COLD_POSTERIOR, INFERENCE, LR_SYSTEMS,
-    DEEP_EXPLORATION, OPTUNA,
+    DEEP_EXPLORATION, OPTUNA, OPTUNA_CHECK,
 }  # fmt: skip
 """Names of experiments whose runs are not the paper's."""
 
