@@ -70,17 +70,28 @@ def test_interquartile_mean_by_hand():
     assert interquartile_mean([np.array([0.0, 100.0]), np.array([4.0, 8.0])]) == 6.0
 
 
+def mean_of_all(tasks):
+    return np.concatenate(tasks, axis=-1).mean(axis=-1)
+
+
+def test_statistics_of_resamples_are_those_of_each():
+    rng = np.random.default_rng(1)
+    ours, theirs = ([rng.integers(0, 4, (5, n)) / 2.0 for n in (4, 7)] for _ in range(2))
+    for statistic, groups in (
+        (interquartile_mean, [ours]),
+        (probability_of_improvement, [ours, theirs]),
+    ):
+        each = [statistic(*([task[i] for task in group] for group in groups)) for i in range(5)]
+        np.testing.assert_allclose(statistic(*groups), each)
+
+
 def test_seeds_are_resampled_within_their_environment():
     """One environment's level does not stray into the interval of the other's seeds."""
     tasks = [np.full(10, 0.0), np.full(10, 1.0)]
-    assert with_interval(lambda found: float(np.concatenate(found).mean()), tasks) == (
-        0.5,
-        0.5,
-        0.5,
-    )
+    assert with_interval(mean_of_all, tasks) == (0.5, 0.5, 0.5)
     rng = np.random.default_rng(0)
     tasks = [rng.normal(0.0, 1.0, 40), rng.normal(10.0, 1.0, 40)]
-    middle, low, high = with_interval(lambda found: float(np.concatenate(found).mean()), tasks)
+    middle, low, high = with_interval(mean_of_all, tasks)
     # The standard error of the mean of 80 seeds of deviation 1.
     assert low < middle < high
     assert high - low == pytest.approx(2 * 1.96 / 80**0.5, rel=0.25)
@@ -112,24 +123,31 @@ def runs(tmp_path):
     return top
 
 
-def test_entries_say_when_each_seed_solved_it_and_how_well_it_did_throughout(runs):
+def test_entries_say_when_each_seed_learned_it_and_how_well_it_did_throughout(runs):
     found = {(e.env, e.system): e for e in entries(find_runs([runs]))}
     assert len(found) == 9
     dqn = found["chain-10", "DQN"]
-    assert dqn.episodes.tolist() == [NEVER, NEVER, 100] and dqn.solved == 1
+    assert dqn.episodes.tolist() == [NEVER, NEVER, 110] and dqn.learned == dqn.settled == 1
     np.testing.assert_allclose(dqn.scores, [0.0, 0.0, 2 / 3])
     assert dqn.median()[0] > dqn.limit
     vdqn = found["deep_sea-20", "VDQN"]
-    assert vdqn.episodes.tolist() == [0, NEVER, 30] and vdqn.median()[0] == 30
+    assert vdqn.episodes.tolist() == [10, NEVER, 40] and vdqn.median()[0] == 40
     np.testing.assert_allclose(vdqn.scores, [1.0, 0.0, 0.9])
     assert systems(list(found.values())) == ["Double VDQN", "VDQN", "DQN"]
+
+
+def test_moves_that_find_nothing_are_no_score(tmp_path):
+    folder = write_system(tmp_path, sea(10), NAMES["DQN"], [300])
+    write_seed(folder, 0, [-0.01] * 300, None)
+    (entry,) = entries(find_runs([tmp_path]))
+    assert entry.scores.tolist() == [0.0] and entry.learned == 0
 
 
 def test_the_command_writes_what_it_found(runs, tmp_path, capsys):
     out = tmp_path / "out"
     assert main([str(runs), "-o", str(out)]) == 0
     text = capsys.readouterr().out
-    names = ["compare.md", "solving.csv", "ranking.csv", "improvement.csv"]
+    names = ["compare.md", "learning.csv", "ranking.csv", "improvement.csv"]
     names += [f"{kind}.{end}" for kind in ("chain", "deep_sea") for end in ("png", "pdf")]
     assert {path.name for path in out.iterdir()} == set(names)
     assert (out / "compare.md").read_text() in text
@@ -138,14 +156,20 @@ def test_the_command_writes_what_it_found(runs, tmp_path, capsys):
         with (out / name).open(newline="") as stream:
             return list(csv.DictReader(stream))
 
-    solving = {(row["env"], row["system"]): row for row in read("solving.csv")}
-    assert solving["chain-10", "DQN"]["median_episodes"] == ""
-    assert solving["chain-10", "VDQN"]["median_episodes"] == "50.0"
-    assert solving["deep_sea-10", "VDQN"]["solved"] == "2"
+    learning = {(row["env"], row["system"]): row for row in read("learning.csv")}
+    assert learning["chain-10", "DQN"]["median_episodes"] == ""
+    assert learning["chain-10", "VDQN"]["median_episodes"] == "60.0"
+    assert learning["deep_sea-10", "VDQN"]["learned"] == "2"
     # One that is not everywhere is not ranked.
-    assert [row["system"] for row in read("ranking.csv")] == ["VDQN", "DQN"]
+    ranks = [(row["kind"], row["system"], row["environments"]) for row in read("ranking.csv")]
+    assert ranks == [
+        ("all", "VDQN", "4"), ("all", "DQN", "4"), ("chain", "VDQN", "2"), ("chain", "DQN", "2"),
+        ("deep_sea", "VDQN", "2"), ("deep_sea", "DQN", "2"),
+    ]  # fmt: skip
     chance = {
-        (row["system"], row["over"]): float(row["probability"]) for row in read("improvement.csv")
+        (row["system"], row["over"]): float(row["probability"])
+        for row in read("improvement.csv")
+        if row["kind"] == "all"
     }
     scores = {
         e.system + e.env: e.scores for e in entries(find_runs([runs])) if e.system != "Double VDQN"

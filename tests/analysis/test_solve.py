@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vdqn_runner.analysis.solve import censored, solved_episode
+from vdqn_runner.analysis.solve import censored, learned_episode, solved_episode
 
 
 def by_iteration(text, good=11.0, bad=0.0):
@@ -109,3 +109,36 @@ def test_slack_and_window_out_of_range_are_refused(slack, window):
 
 def test_never_solved_counts_as_the_length_of_the_run():
     np.testing.assert_array_equal(censored([30.0, math.nan], 2000), [30.0, 2000.0])
+
+
+@pytest.mark.parametrize(
+    ("returns", "expected"),
+    [
+        ([11.0] * 10, 10),
+        ([11.0] * 9, math.nan),
+        ([0.0] * 50 + [11.0] * 10 + [0.0] * 90, 60),
+        ([0.0] * 200 + [11.0] + [0.0] * 98, math.nan),
+        (([0.0] * 9 + [11.0]) * 30, 100),
+        # Nine in a hundred are too few, however many hundreds there are.
+        (([11.0] * 9 + [0.0] * 91) * 5, math.nan),
+        ([], math.nan),
+    ],
+)
+def test_learned_by_hand(returns, expected):
+    assert learned_episode(returns, 1.1) == pytest.approx(expected, nan_ok=True)
+
+
+@given(st.lists(st.sampled_from([0.0, -0.01, 0.99, 11.0]), max_size=300), st.floats(0.01, 11.0))
+def test_learned_is_the_first_trailing_mean_at_the_threshold(returns, threshold):
+    found = learned_episode(returns, threshold)
+    means = [math.fsum(returns[max(0, k - 100) : k]) / 100 for k in range(1, len(returns) + 1)]
+    if math.isnan(found):
+        assert all(mean < threshold for mean in means)
+    else:
+        assert means[int(found) - 1] >= threshold * (1 - 1e-8)
+        assert all(mean < threshold for mean in means[: int(found) - 1])
+
+
+def test_a_threshold_that_nothing_learned_reaches_too_is_refused():
+    with pytest.raises(ValueError, match="threshold=0"):
+        learned_episode([0.0] * 10, 0.0)

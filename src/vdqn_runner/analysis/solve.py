@@ -1,4 +1,4 @@
-"""When a seed has solved its task: from which episode on its return stays at the level asked for.
+"""When a seed has learned its task, and when it has solved it: the return stays where it should.
 
 One iteration below the level is no failure: all three algorithms go on exploring, and on the chain
 one left step in the first state costs an episode its whole return. An iteration is 10 episodes, so
@@ -68,13 +68,39 @@ def solved_episode(
     return float(good.argmax() * EPISODES_PER_ITERATION)
 
 
+def learned_episode(returns: ArrayLike, threshold: float) -> float:
+    """How many episodes a seed needs until the last 100 return a threshold on average.
+
+    Those before the first count 0, and nothing is asked of what comes after. With a tenth of the
+    best return as the threshold that is an average regret below 0.9, bsuite's measure of deep sea
+    (Osband et al., 2020).
+
+    Args:
+        returns: [E], one a finished episode, in order.
+        threshold: the least mean return, above 0, in units of return.
+
+    Returns:
+        A number of episodes, 1 to E; NaN if they are too few.
+
+    Raises:
+        ValueError: the threshold is not above 0.
+    """
+    if threshold <= 0:
+        raise ValueError(f"threshold={threshold} must be above 0")
+    count = WINDOW * EPISODES_PER_ITERATION
+    sums = np.cumsum(np.concatenate([np.zeros(count), np.asarray(returns, dtype=np.float64)]))
+    # Sums of rounded numbers: one that is at the threshold is not to miss it by its last digits.
+    good = (sums[count:] - sums[:-count]) / count >= threshold * (1 - 1e-9)
+    return float(good.argmax() + 1) if good.any() else float("nan")
+
+
 def median_of_seeds(episodes: Floats) -> tuple[float, float, float]:
-    """Median over seeds of the episodes until solved, and its 95 % bootstrap interval.
+    """Median over seeds of the episodes until solved or learned, and its 95 % bootstrap interval.
 
     The generator's seed is fixed, so the interval does not depend on what else is shown.
 
     Args:
-        episodes: [S], `NEVER` where a seed has not solved its task; so a result may be as large.
+        episodes: [S], `NEVER` where a seed has not done it; so a result may be as large.
     """
     low, high = bootstrap_interval(
         episodes[:, None], lambda v: np.median(v, axis=0), np.random.default_rng(0)

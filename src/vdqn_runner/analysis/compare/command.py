@@ -25,7 +25,7 @@ def compare(paths: Sequence[Path], output: Path) -> Iterator[str | Path]:
 
     Args:
         paths: folders at or below which runs lie, one for each system and environment.
-        output: folder for `compare.md`, `solving.csv`, `ranking.csv`, `improvement.csv` and a
+        output: folder for `compare.md`, `learning.csv`, `ranking.csv`, `improvement.csv` and a
             figure for each kind of environment; made if it is not there.
 
     Raises:
@@ -37,7 +37,7 @@ def compare(paths: Sequence[Path], output: Path) -> Iterator[str | Path]:
 
     from vdqn_runner.analysis import style
     from vdqn_runner.analysis.compare import tables
-    from vdqn_runner.analysis.compare.entries import entries
+    from vdqn_runner.analysis.compare.entries import entries, systems
     from vdqn_runner.analysis.compare.figure import comparison_figure
     from vdqn_runner.analysis.tables import csv_bytes
     from vdqn_runner.runs.atomic import write_atomic
@@ -45,21 +45,19 @@ def compare(paths: Sequence[Path], output: Path) -> Iterator[str | Path]:
     found = entries(runs)
     if not found:
         raise ConfigError(f"{', '.join(map(str, paths))}: no seed is finished yet")
-    scores = tables.complete(found)
-    ranks = tables.ranked(scores)
-    improvements = tables.improvement_rows(scores, list(ranks))
-    lines = list(tables.as_markdown(found, ranks, improvements))
+    ranks = tables.rankings(found)
+    lines = list(tables.as_markdown(found, ranks))
     yield from lines
     contents = {
         "compare.md": ("\n".join(lines) + "\n").encode(),
-        "solving.csv": csv_bytes([tables.SOLVING, *tables.solving_rows(found)]),
-        "ranking.csv": csv_bytes([tables.RANKING, *tables.ranking_rows(scores, ranks)]),
-        "improvement.csv": csv_bytes([tables.IMPROVEMENT, *improvements]),
+        "learning.csv": csv_bytes([tables.LEARNING, *tables.learning_rows(found)]),
+        "ranking.csv": csv_bytes([tables.RANKING, *tables.ranking_rows(ranks)]),
+        "improvement.csv": csv_bytes([tables.IMPROVEMENT, *tables.improvement_rows(ranks)]),
     }
     for name, content in contents.items():
         write_atomic(output / name, [content])
         yield output / name
-    order = [*ranks, *(entry.system for entry in found if entry.system not in ranks)]
+    order = [*ranks[0].iqm, *systems(found)]
     for kind in dict.fromkeys(entry.kind for entry in found):
         of_kind = [entry for entry in found if entry.kind == kind]
         figure = comparison_figure(of_kind, list(dict.fromkeys(order)))
@@ -71,8 +69,8 @@ def compare(paths: Sequence[Path], output: Path) -> Iterator[str | Path]:
 def _parser() -> argparse.ArgumentParser:
     parser = parser_of_runs(
         "vdqn-compare",
-        "Compare systems (an algorithm with its options) on chains and deep seas: episodes until "
-        "solved against size, interquartile mean of the score, probability of improvement.",
+        "Compare systems (an algorithm with its options) on chains and deep seas: episodes to "
+        "learn against size, interquartile mean of the score, probability of improvement.",
     )
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("figures/compare"), metavar="DIR",

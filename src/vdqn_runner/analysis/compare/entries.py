@@ -11,12 +11,16 @@ import pandas as pd
 from vdqn_runner.analysis.curves import CHAIN_OPTIMUM
 from vdqn_runner.analysis.load import Run, load_episodes
 from vdqn_runner.analysis.paper.measures import finished
-from vdqn_runner.analysis.solve import NEVER, median_of_seeds, solved_episode
+from vdqn_runner.analysis.solve import NEVER, learned_episode, median_of_seeds, solved_episode
 from vdqn_runner.analysis.stats import Floats
 from vdqn_runner.config.systems import system_name
 from vdqn_runner.errors import ConfigError
 
-SHARE = 0.95
+LEARNED, SETTLED = 0.1, 0.95
+"""Shares of the best return: what a seed that has learned its task reaches, and one that has
+settled stays at. The first is bsuite's for deep sea; it is low enough for systems that never stop
+exploring by chance, which the second is not."""
+
 OPTIMUM = {"chain": float(CHAIN_OPTIMUM), "deep_sea": 0.99}
 """The best return of the environments that can be compared, whatever their size."""
 
@@ -29,9 +33,11 @@ class Entry:
         system: its name.
         kind: of the environment: `chain` or `deep_sea`.
         size: N.
-        scores: mean return over all training episodes, as a share of the best return: [S],
-            finished seeds only, in the order of the seeds.
-        episodes: until solved, [S]; `NEVER` where a seed has not solved it.
+        scores: mean return over all training episodes, as a share of the best return, at least 0
+            (moves cost in deep sea, and who never finds the treasure is not better for moving
+            less): [S], finished seeds only, in the order of the seeds.
+        episodes: until learned (`learned_episode`), [S]; `NEVER` where a seed has not.
+        settled: how many seeds stay at the best return until the end (`solved_episode`).
         limit: episodes that each seed had.
     """
 
@@ -40,6 +46,7 @@ class Entry:
     size: int
     scores: Floats
     episodes: Floats
+    settled: int
     limit: int
 
     @property
@@ -48,8 +55,8 @@ class Entry:
         return f"{self.kind}-{self.size}"
 
     @property
-    def solved(self) -> int:
-        """How many seeds have solved it."""
+    def learned(self) -> int:
+        """How many seeds have learned it."""
         return int((self.episodes <= self.limit).sum())
 
     def median(self) -> tuple[float, float, float]:
@@ -91,13 +98,15 @@ def entry_of(run: Run, episodes: pd.DataFrame) -> Entry:
     kind, size = str(run.config["env"]["kind"]), int(run.config["env"]["n"])
     best = OPTIMUM[kind]
     by_seed = finished(run, episodes).groupby("seed")["return"]
-    solved = [solved_episode(part.to_numpy(), SHARE * best) for _, part in by_seed]
+    learned = [learned_episode(part.to_numpy(), LEARNED * best) for _, part in by_seed]
+    settled = [solved_episode(part.to_numpy(), SETTLED * best) for _, part in by_seed]
     return Entry(
         system_name(run.config["algo"]),
         kind,
         size,
-        by_seed.mean().to_numpy(dtype=np.float64) / best,
-        np.nan_to_num(np.array(solved, dtype=np.float64), nan=NEVER),
+        by_seed.mean().to_numpy(dtype=np.float64).clip(min=0.0) / best,
+        np.nan_to_num(np.array(learned, dtype=np.float64), nan=NEVER),
+        int(np.isfinite(settled).sum()),
         run.episodes,
     )
 

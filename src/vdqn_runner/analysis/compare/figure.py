@@ -1,4 +1,4 @@
-"""Episodes until solved against size: a panel for each system, all others in grey behind it."""
+"""Episodes until learned against size: a panel for each system, all others in grey behind it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NEAREST = 1.35  # ratio of two sizes whose labels do not run into each other
 def comparison_figure(found: Sequence[Entry], order: Sequence[str]) -> Figure:
     """Draw the entries of one kind of environment, systems in the given order.
 
-    A point is the median over seeds with its interval; where the median seed has not solved the
+    A point is the median over seeds with its interval; where the median seed has not learned the
     environment it is a cross at the top. Numbers at crosses and points say how many seeds have
-    solved it, where that is not all of them.
+    learned it, where that is not all of them.
     """
     names = [name for name in order if any(entry.system == name for entry in found)]
     kind = found[0].kind
@@ -30,7 +30,7 @@ def comparison_figure(found: Sequence[Entry], order: Sequence[str]) -> Figure:
     places = [divmod(i, COLUMNS) for i in range(len(names))]
     size_label = "States $N$" if kind == "chain" else "Rows and columns $N$"
     with style.look():
-        figure, axes = style.grid(places, 1.35, "Episodes", size_label)
+        figure, axes = style.grid(places, 1.35, "Episodes to learn", size_label)
         for name, ax in zip(names, axes, strict=True):
             for other in names:
                 if other != name:
@@ -53,9 +53,9 @@ def _of(found: Sequence[Entry], system: str) -> list[Entry]:
 
 
 def _line(ax: Axes, entries: Sequence[Entry], colour: str, width: float) -> None:
-    solved = [(e.size, e.median()[0]) for e in entries if e.median()[0] <= e.limit]
-    if solved:
-        x, y = zip(*solved, strict=True)
+    learned = [(e.size, e.median()[0]) for e in entries if e.median()[0] <= e.limit]
+    if learned:
+        x, y = zip(*learned, strict=True)
         ax.plot(x, y, color=colour, linewidth=width, marker=".", markersize=2.5, zorder=1)
 
 
@@ -72,8 +72,8 @@ def _highlight(ax: Axes, entries: Sequence[Entry], limit: int) -> None:
             spread = np.array([[middle - low], [min(high, entry.limit) - middle]])
             ax.errorbar([entry.size], [y], spread, fmt="o", color=colour, markersize=3.2,
                         markerfacecolor="white", elinewidth=0.9, zorder=3)  # fmt: skip
-        if entry.solved < len(entry.episodes):
-            text = f"{entry.solved}/{len(entry.episodes)}"
+        if entry.learned < len(entry.episodes):
+            text = f"{entry.learned}/{len(entry.episodes)}"
             ax.annotate(text, (entry.size, y), (3, -1), textcoords="offset points",
                         fontsize=5.5, va="top")  # fmt: skip
 

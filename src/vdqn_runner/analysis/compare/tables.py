@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from vdqn_runner.analysis.compare.entries import Entry, systems
 from vdqn_runner.analysis.compare.ranking import (
@@ -14,28 +15,57 @@ from vdqn_runner.analysis.compare.ranking import (
 from vdqn_runner.analysis.paper.measures import interval
 from vdqn_runner.analysis.stats import Floats
 
-SOLVING = (
-    "env", "system", "seeds", "solved", "median_episodes", "low", "high",
+LEARNING = (
+    "env", "system", "seeds", "learned", "median_episodes", "low", "high", "settled",
     "mean_score", "score_low", "score_high",
 )  # fmt: skip
-RANKING = ("system", "environments", "seeds", "iqm", "low", "high")
-IMPROVEMENT = ("system", "over", "probability", "low", "high")
+RANKING = ("kind", "system", "environments", "seeds", "iqm", "low", "high")
+IMPROVEMENT = ("kind", "system", "over", "probability", "low", "high")
+ALL = "all"
+_KINDS = {ALL: "all", "chain": "chains", "deep_sea": "deep seas"}
 
 Row = tuple[object, ...]
 
 
-def solving_rows(found: Sequence[Entry]) -> list[Row]:
-    """One row a system and environment; a median that is no number of episodes is empty."""
-    rows: list[Row] = []
-    for entry in found:
-        shown = [value if value <= entry.limit else "" for value in entry.median()]
-        score = [round(value, 4) for value in interval(entry.scores)]
-        rows.append((entry.env, entry.system, len(entry.scores), entry.solved, *shown, *score))
-    return rows
+@dataclass(frozen=True)
+class Ranking:
+    """The systems on the environments of one kind, or on all.
+
+    Attributes:
+        kind: `chain`, `deep_sea`, or `all`.
+        scores: of those systems that are there on every environment, an array [S] for each.
+        iqm: their interquartile means with intervals, the best first.
+        chances: by (one, other) the probability that one improves on the other.
+    """
+
+    kind: str
+    scores: Mapping[str, list[Floats]]
+    iqm: Mapping[str, Estimate]
+    chances: Mapping[tuple[str, str], Estimate]
+
+
+def rankings(found: Sequence[Entry]) -> list[Ranking]:
+    """On all environments, and on those of each kind where there are several."""
+    kinds = list(dict.fromkeys(entry.kind for entry in found))
+    groups = [ALL, *kinds] if len(kinds) > 1 else [ALL]
+    return [_ranking(kind, [e for e in found if kind in (ALL, e.kind)]) for kind in groups]
+
+
+def _ranking(kind: str, found: Sequence[Entry]) -> Ranking:
+    scores = complete(found)
+    iqm = {name: with_interval(interquartile_mean, tasks) for name, tasks in scores.items()}
+    order = dict(sorted(iqm.items(), key=lambda item: -item[1][0]))
+    chances = {
+        (one, other): with_interval(probability_of_improvement, scores[one], scores[other])
+        for one in order
+        for other in order
+        if one != other
+    }
+    return Ranking(kind, scores, order, chances)
 
 
 def complete(found: Sequence[Entry]) -> dict[str, list[Floats]]:
-    """The scores of those systems that are there on every environment, by name, the best first."""
+    """The scores of those systems that are there on every environment, by name."""
     envs = list(dict.fromkeys(entry.env for entry in found))
     by_key = {(entry.system, entry.env): entry.scores for entry in found}
     return {
@@ -45,64 +75,69 @@ def complete(found: Sequence[Entry]) -> dict[str, list[Floats]]:
     }
 
 
-def ranked(scores: dict[str, list[Floats]]) -> dict[str, Estimate]:
-    """Interquartile means with intervals, the best first."""
-    found = {name: with_interval(interquartile_mean, tasks) for name, tasks in scores.items()}
-    return dict(sorted(found.items(), key=lambda item: -item[1][0]))
+def learning_rows(found: Sequence[Entry]) -> list[Row]:
+    """One row a system and environment; a median that is no number of episodes is empty."""
+    rows: list[Row] = []
+    for e in found:
+        shown = [value if value <= e.limit else "" for value in e.median()]
+        score = [round(value, 4) for value in interval(e.scores)]
+        seeds = len(e.scores)
+        rows.append((e.env, e.system, seeds, e.learned, *shown, e.settled, *score))
+    return rows
 
 
-def ranking_rows(scores: dict[str, list[Floats]], ranks: dict[str, Estimate]) -> list[Row]:
-    """One row a system."""
+def ranking_rows(found: Sequence[Ranking]) -> list[Row]:
+    """One row a system in each ranking."""
     return [
-        (name, len(scores[name]), min(map(len, scores[name])), *_rounded(estimate))
-        for name, estimate in ranks.items()
+        (r.kind, name, len(r.scores[name]), min(map(len, r.scores[name])), *_rounded(estimate))
+        for r in found
+        for name, estimate in r.iqm.items()
     ]
 
 
-def improvement_rows(scores: dict[str, list[Floats]], names: Sequence[str]) -> list[Row]:
-    """One row for each two systems, in both directions."""
-    return [
-        (
-            one,
-            other,
-            *_rounded(with_interval(probability_of_improvement, scores[one], scores[other])),
-        )
-        for one in names
-        for other in names
-        if one != other
-    ]
+def improvement_rows(found: Sequence[Ranking]) -> list[Row]:
+    """One row for each two systems in each ranking, in both directions."""
+    return [(r.kind, *pair, *_rounded(chance)) for r in found for pair, chance in r.chances.items()]
 
 
-def as_markdown(
-    found: Sequence[Entry], ranks: dict[str, Estimate], improvements: Sequence[Row]
-) -> Iterator[str]:
-    """Two tables: the ranking, and the episodes until solved on each environment."""
-    envs = list(dict.fromkeys(entry.env for entry in found))
-    if ranks:
-        leader = next(iter(ranks))
-        against = {row[0]: row for row in improvements if row[1] == leader}
-        yield f"| system | IQM of the score [95 %] | P(better than {leader}) [95 %] |"
-        yield "| --- | --- | --- |"
-        for name, estimate in ranks.items():
-            chance = _shown(against[name][2:]) if name in against else "–"
-            yield f"| {name} | {_shown(estimate)} | {chance} |"
+def as_markdown(found: Sequence[Entry], ranks: Sequence[Ranking]) -> Iterator[str]:
+    """Three tables: the ranking, episodes to learn on each environment, and who settles."""
+    first = ranks[0]
+    order = [*first.iqm, *(name for name in systems(found) if name not in first.iqm)]
+    if first.iqm:
+        leader = next(iter(first.iqm))
+        head = " | ".join(_KINDS.get(rank.kind, rank.kind) for rank in ranks)
+        yield f"| IQM of the score [95 %] | {head} | P(better than {leader}) [95 %] |"
+        yield f"| --- |{' --- |' * len(ranks)} --- |"
+        for name in first.iqm:
+            cells = [_shown(rank.iqm[name]) if name in rank.iqm else "" for rank in ranks]
+            chance = _shown(first.chances[name, leader]) if name != leader else "–"
+            yield f"| {name} | {' | '.join(cells)} | {chance} |"
         yield ""
-    by_key = {(entry.system, entry.env): entry for entry in found}
-    order = list(ranks) + [name for name in systems(found) if name not in ranks]
-    yield f"| episodes until solved | {' | '.join(envs)} |"
+    yield from _by_environment("episodes to learn", found, order, _episodes)
+    yield ""
+    yield from _by_environment(
+        "seeds that settle", found, order, lambda e: f"{e.settled}/{len(e.scores)}"
+    )
+
+
+def _by_environment(
+    title: str, found: Sequence[Entry], order: Sequence[str], cell: Callable[[Entry], str]
+) -> Iterator[str]:
+    envs = list(dict.fromkeys(entry.env for entry in found))
+    by_key = {(entry.system, entry.env): cell(entry) for entry in found}
+    yield f"| {title} | {' | '.join(envs)} |"
     yield f"| --- |{' --- |' * len(envs)}"
     for name in order:
-        cells = [_cell(by_key.get((name, env))) for env in envs]
-        yield f"| {name} | {' | '.join(cells)} |"
+        yield f"| {name} | {' | '.join(by_key.get((name, env), '') for env in envs)} |"
 
 
-def _cell(entry: Entry | None) -> str:
-    if entry is None:
-        return ""
+def _episodes(entry: Entry) -> str:
+    """The median with its interval where there is one, and how many seeds learn."""
     middle, low, high = (
         f"{value:.0f}" if value <= entry.limit else "never" for value in entry.median()
     )
-    share = f"{entry.solved}/{len(entry.scores)}"
+    share = f"{entry.learned}/{len(entry.scores)}"
     return share if middle == "never" else f"{middle} [{low}, {high}], {share}"
 
 
@@ -110,6 +145,6 @@ def _rounded(estimate: Sequence[float]) -> list[float]:
     return [round(value, 4) for value in estimate]
 
 
-def _shown(estimate: Sequence[object]) -> str:
+def _shown(estimate: Sequence[float]) -> str:
     middle, low, high = (f"{value:.2f}" for value in estimate)
     return f"{middle} [{low}, {high}]"
