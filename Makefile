@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-python docs figures figures-quick studies learning-rates results bench clean
+.PHONY: help run test test-python docs figures figures-quick studies learning-rates systems results bench clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -70,10 +70,17 @@ learning-rates: $(STAMP) ## train the tuning runs and write conf/paper_lr.yaml a
 	$(BIN)/vdqn-run experiment=lr_control
 	$(BIN)/python scripts/choose_lr.py runs/lr
 
+systems: $(STAMP) ## tune and train twelve systems on chains and deep seas (some hours), compare them
+	$(BIN)/vdqn-run experiment=lr_systems
+	$(BIN)/python scripts/choose_system_lr.py runs/lr_systems
+	$(BIN)/vdqn-run experiment=deep_exploration
+	$(BIN)/vdqn-compare runs/deep_exploration -o figures/compare
+
 results: $(STAMP) ## draw and judge the runs that are kept in results/runs again
 	$(BIN)/vdqn-figures results/runs -o results/figures
 	$(BIN)/vdqn-claims results/runs -o results/claims
 	$(BIN)/vdqn-summary results/runs --name paper -o results/summary
+	$(BIN)/vdqn-compare results/runs/deep_exploration -o results/compare
 
 bench: $(STAMP) ## measure speed beside other implementations (half an hour; installs them)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[bench]'

@@ -9,6 +9,7 @@ import pytest
 from scripts import settled, trials
 from vdqn_runner.analysis import summary
 from vdqn_runner.analysis.claims import command as claims
+from vdqn_runner.analysis.compare import command as compare
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = {
@@ -16,6 +17,7 @@ COMMANDS = {
     "vdqn-claims": claims.main,
     "python scripts/settled.py": settled.main,
     "python scripts/trials.py": trials.main,
+    "vdqn-compare": compare.main,
 }
 PAGES = ("README.md", "results/README.md")
 BLOCK = re.compile(r"<!-- made by: (.+?) -->\n(.*?)<!-- end -->", re.DOTALL)
@@ -36,4 +38,6 @@ def test_a_table_is_what_its_command_prints(command, text, capsys, monkeypatch):
     name = next(name for name in COMMANDS if command.startswith(f"{name} "))
     assert COMMANDS[name](shlex.split(command.removeprefix(name))) == 0
     lines = [line for line in text.splitlines() if line != "```"]
-    assert "\n".join(lines).strip() == capsys.readouterr().out.strip()
+    # Files that are written are named too.
+    printed = [line for line in capsys.readouterr().out.splitlines() if not Path(line).is_file()]
+    assert "\n".join(lines).strip() == "\n".join(printed).strip()

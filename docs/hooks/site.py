@@ -27,6 +27,7 @@ COPIED = {
     "results/figures/*": "figures",
     "results/deep_sea/*.png": "deep_sea",
     "results/optuna/*.png": "optuna",
+    "results/compare/*.png": "compare",
     "results/bench/*.png": "bench",
     "examples/*": "examples",
 }

@@ -31,12 +31,12 @@ def comparison_figure(found: Sequence[Entry], order: Sequence[str]) -> Figure:
     size_label = "States $N$" if kind == "chain" else "Rows and columns $N$"
     with style.look():
         figure, axes = style.grid(places, 1.35, "Episodes to learn", size_label)
-        for name, ax in zip(names, axes, strict=True):
+        for (_, column), name, ax in zip(places, names, axes, strict=True):
             for other in names:
                 if other != name:
                     _line(ax, _of(found, other), "0.85", 0.8)
             _highlight(ax, _of(found, name), limit)
-            ax.set_title(name)
+            ax.set_title(name, fontsize=8)
             ax.set_xscale("log")
             ax.set_xlim(sizes[0] / 1.25, sizes[-1] * 1.25)
             shown = _apart(sizes)
@@ -45,6 +45,7 @@ def comparison_figure(found: Sequence[Entry], order: Sequence[str]) -> Figure:
             ax.xaxis.set_minor_locator(NullLocator())
             ax.set_ylim(-0.04 * limit, 1.16 * limit)
             ax.set_yticks([0, limit / 2, limit])
+            ax.tick_params("y", labelleft=column == 0)
     return figure
 
 
