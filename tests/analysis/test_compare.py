@@ -136,6 +136,26 @@ def test_entries_say_when_each_seed_learned_it_and_how_well_it_did_throughout(ru
     assert systems(list(found.values())) == ["Double VDQN", "VDQN", "DQN"]
 
 
+def test_what_epsilon_greedy_policies_can_earn_is_what_the_page_says():
+    """The best policy under random actions in one step of ten, by dynamic programming."""
+
+    def best(n, epsilon):
+        states = np.arange(1, n + 1)
+        reward = np.where(states == n, 1.0, np.where(states == 1, 0.001, 0.0))
+        left, right = np.maximum(states - 1, 1) - 1, np.minimum(states + 1, n) - 1
+        value = np.zeros(n)
+        for _ in range(n + 9):
+            both = np.stack([value[left], value[right]])
+            value = reward + (1 - epsilon) * both.max(axis=0) + epsilon * both.mean(axis=0)
+        return value[1]
+
+    assert best(50, 0.0) == pytest.approx(11.0)
+    shares = [f"{best(n, 0.1) / 11:.0%}".replace("%", " %") for n in (10, 50, 100, 200)]
+    page = " ".join((Path(__file__).parents[2] / "docs" / "algorithms.md").read_text().split())
+    wanted = "more than {} of the best on a chain of 10 states, {} at 50, {} at 100 and {} at 200"
+    assert wanted.format(*shares) in page
+
+
 def test_moves_that_find_nothing_are_no_score(tmp_path):
     folder = write_system(tmp_path, sea(10), NAMES["DQN"], [300])
     write_seed(folder, 0, [-0.01] * 300, None)
