@@ -154,7 +154,9 @@ def space_length(sizes: Sequence[int], batch: int, states: bool) -> int:
     """
     row = row_length(sizes)
     n_in, n_out, widest = sizes[0], sizes[-1], max(_padded(size, 16) for size in sizes[1:])
-    inputs = [batch, batch, n_in + 2] if states else [batch * n_in]
+    # Of states their order; of vectors their squares, and where they are not zero.
+    places = batch * n_in // 8 if n_in >= 64 else 0
+    inputs = [batch, batch, n_in + 2] if states else [batch * n_in, places, batch]
     hidden = [batch * _padded(size, 16) for size in sizes[1:-1]]
     parts = [
         *(row, row, row + 16, row + 64, max(batch * sum(sizes[1:]), row) + 128),
