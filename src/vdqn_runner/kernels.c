@@ -139,6 +139,16 @@ static inline vec at_most(vec x, float most) {
 #endif
 }
 
+/* `at_least`, but what is not a number stays so. */
+static inline vec at_least_or_nan(vec x, float least) {
+#if VL == 16
+    return (vec)_mm512_max_ps((__m512)all(least), (__m512)x);
+#else
+    for (int k = 0; k < VL; k++) x[k] = x[k] < least ? least : x[k];
+    return x;
+#endif
+}
+
 /* a where x < bound, else b */
 static inline vec where_less(vec x, float bound, vec a, vec b) {
 #if VL == 16
@@ -253,7 +263,7 @@ static double total_of(logs sum) {
  * mask d log sigma / d rho = mask sigmoid(rho) / sigma; adds mask log sigma to the sum. */
 static inline logs softplus(vec rho, vec mask, float *variance, float *slope, logs sum) {
     vec z = exp_(at_most(rho, 0.0f) - at_least(rho, 0.0f));
-    vec sigma = at_least(log1p_(z) + at_least(rho, 0.0f), 1e-30f);
+    vec sigma = at_least_or_nan(log1p_(z) + at_least_or_nan(rho, 0.0f), 1e-30f);
     store(variance, sigma * sigma);
     store(slope, mask * where_less(rho, 0.0f, z, all(1.0f)) * inverse(z * sigma + sigma));
     return add_logs(sum, sigma, mask);

@@ -51,6 +51,16 @@ def test_softplus_against_double_precision():
     torch.testing.assert_close(log_sums, (mask * sigma.log()).sum(dim=1), rtol=1e-6, atol=0.0)
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_what_is_not_finite_in_rho_stays_so(bad):
+    """A seed is given up by what it reports, so nothing may hide a parameter that is lost."""
+    rho = torch.zeros(S, 128)
+    rho[1, 70] = bad
+    variance, _, _ = softplus(rho, torch.ones(128))
+    assert torch.isfinite(variance).sum() == S * 128 - 1
+    assert not torch.isfinite(variance[1, 70])
+
+
 @pytest.mark.parametrize("length", [64, 256, 320, 20_352])
 def test_log_sum(length):
     rho = 4.0 * normal(S, length)
