@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
@@ -24,7 +23,7 @@ from vdqn_runner.analysis.answer import answer, output_folder
 from vdqn_runner.analysis.load import find_runs, load_episodes
 from vdqn_runner.analysis.paper.entropy_weight import constant_lambda
 from vdqn_runner.analysis.paper.learning_rates import constant_rate
-from vdqn_runner.analysis.paper.measures import finished, interval
+from vdqn_runner.analysis.paper.measures import areas, interval
 from vdqn_runner.analysis.stats import Floats
 from vdqn_runner.analysis.tables import csv_bytes
 from vdqn_runner.errors import ConfigError
@@ -89,11 +88,10 @@ def trials(folder: Path) -> list[Trial]:
     """
     found = []
     for run in find_runs([folder]):
-        done = finished(run, load_episodes(run))
         lam = constant_lambda(run)
         if lam is None:
             raise ConfigError(f"{run.path}: has no constant lambda")
-        scores = done.groupby("seed")["return"].mean().to_numpy(dtype=np.float64)
+        scores = areas(run, load_episodes(run))
         if len(scores):
             found.append(Trial(run.path.name, lam, constant_rate(run), scores))
     if not found:

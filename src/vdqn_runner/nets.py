@@ -175,9 +175,13 @@ def kl_to_prior(
     The sum of log(sigma_p / sigma) + (sigma^2 + mu^2) / (2 sigma_p^2) - 1 / 2, where ``h`` [S] is
     the sum of log sigma (``variance_and_entropy``).
     """
-    moments = row_sums((variance + mu.square()) * layout.mask)
     constant = layout.n_parameters * (math.log(prior_sigma) - 0.5)
-    return moments / (2.0 * prior_sigma**2) - h + constant
+    return second_moment(mu, variance, layout) / (2.0 * prior_sigma**2) - h + constant
+
+
+def second_moment(mu: Tensor, variance: Tensor, layout: Layout) -> Tensor:
+    """Return E |theta|^2 ``[S]`` for these means and variances, float64; padding does not count."""
+    return row_sums((mu.square() + variance) * layout.mask)
 
 
 def row_sums(values: Tensor) -> Tensor:

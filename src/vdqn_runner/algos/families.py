@@ -11,6 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from vdqn_runner import nets
 from vdqn_runner.algos.noise import Sampling
 from vdqn_runner.config import VariationalConfig
 from vdqn_runner.layout import Layout
@@ -308,8 +309,8 @@ def laplace(normals: Tensor) -> Tensor:
 
 def second_moment(family: Family, rows: Rows) -> Tensor:
     """Return E |theta|^2 ``[S]`` under q_phi."""
-    squares = rows["mu"].square() + family.variance(rows)
-    return row_sums(squares * family.layout.mask).to(torch.float32)
+    moment = nets.second_moment(rows["mu"], family.variance(rows), family.layout)
+    return moment.to(torch.float32)
 
 
 def _of_row(rows: Rows, row: int) -> Rows:

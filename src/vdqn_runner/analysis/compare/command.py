@@ -37,7 +37,7 @@ def compare(paths: Sequence[Path], output: Path) -> Iterator[str | Path]:
 
     from vdqn_runner.analysis import style
     from vdqn_runner.analysis.compare import tables
-    from vdqn_runner.analysis.compare.entries import entries, systems
+    from vdqn_runner.analysis.compare.entries import entries
     from vdqn_runner.analysis.compare.figure import comparison_figure
     from vdqn_runner.analysis.tables import csv_bytes
     from vdqn_runner.runs.atomic import write_atomic
@@ -57,10 +57,10 @@ def compare(paths: Sequence[Path], output: Path) -> Iterator[str | Path]:
     for name, content in contents.items():
         write_atomic(output / name, [content])
         yield output / name
-    order = [*ranks[0].iqm, *systems(found)]
+    order = tables.ordered(found, ranks)
     for kind in dict.fromkeys(entry.kind for entry in found):
         of_kind = [entry for entry in found if entry.kind == kind]
-        figure = comparison_figure(of_kind, list(dict.fromkeys(order)))
+        figure = comparison_figure(of_kind, order)
         for suffix in ("png", "pdf"):
             style.save(figure, output / f"{kind}.{suffix}")
             yield output / f"{kind}.{suffix}"

@@ -75,6 +75,11 @@ def complete(found: Sequence[Entry]) -> dict[str, list[Floats]]:
     }
 
 
+def ordered(found: Sequence[Entry], ranks: Sequence[Ranking]) -> list[str]:
+    """Names of all systems: those of the first ranking, then those that are not in it."""
+    return list(dict.fromkeys([*ranks[0].iqm, *systems(found)]))
+
+
 def learning_rows(found: Sequence[Entry]) -> list[Row]:
     """One row a system and environment; a median that is no number of episodes is empty."""
     rows: list[Row] = []
@@ -102,8 +107,7 @@ def improvement_rows(found: Sequence[Ranking]) -> list[Row]:
 
 def as_markdown(found: Sequence[Entry], ranks: Sequence[Ranking]) -> Iterator[str]:
     """Three tables: the ranking, episodes to learn on each environment, and who settles."""
-    first = ranks[0]
-    order = [*first.iqm, *(name for name in systems(found) if name not in first.iqm)]
+    first, order = ranks[0], ordered(found, ranks)
     if first.iqm:
         leader = next(iter(first.iqm))
         head = " | ".join(_KINDS.get(rank.kind, rank.kind) for rank in ranks)
