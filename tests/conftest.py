@@ -28,3 +28,10 @@ def ordinary_arithmetic():
     """Training flushes denormal numbers to zero, for the whole process: undo that."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_flush_denormal(False)
+
+
+def pytest_collection_modifyitems(items):
+    """Let slow tests take as long as they do."""
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.timeout(0))

@@ -139,18 +139,22 @@ def test_nothing_but_a_module_makes_an_environment_known_elsewhere():
         del gymnasium.registry["Nowhere-v0"], gymnasium.registry["Here-v0"]
 
 
-def test_the_main_module_is_hidden_from_workers_alone(tmp_path):
-    """Who trains may have processes of its own, which do need it."""
+def test_processes_of_the_script_itself_are_as_ever(tmp_path):
+    """They have its main module, and signals end them, which a pool's end waits for."""
     script = """
-import multiprocessing
+import multiprocessing, signal
 def double(number):
-    return 2 * number
+    return 2 * number, signal.pthread_sigmask(signal.SIG_BLOCK, [])
 if __name__ == "__main__":
     from vdqn_runner.api import train
-    train("env.n=5", "algo=dqn", n_seeds=2, episodes=2, workers=2, quiet=True)
-    for method in ("spawn", "forkserver"):
-        with multiprocessing.get_context(method).Pool(1) as pool:
-            print(pool.map(double, [4]))
+    methods = ["spawn", "forkserver"]
+    for episodes in (2, 4):
+        train("env.n=5", "algo=dqn", n_seeds=2, episodes=episodes, workers=2, quiet=True)
+        for method in methods:
+            for number in range(3):
+                with multiprocessing.get_context(method).Pool(1) as pool:
+                    assert pool.map(double, [number]) == [(2 * number, set())]
+    print("fine")
 """
     done = carry_out(tmp_path, script, "file")
-    assert (done.returncode, done.stdout) == (0, "[8]\n[8]\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr

@@ -1,8 +1,10 @@
 """Starting worker processes, and leaving none behind.
 
 On Linux they are forked from a server process that has imported torch and done nothing else: it has
-no threads, which a fork would lose, and only the first run of a sweep waits for the import. Where
-system libraries do not bear forking (macOS), each worker is a new interpreter.
+no threads, which a fork would lose, and only the first run of a sweep waits for the import. It is
+not the server of multiprocessing's own processes: signals are blocked in its forks, and a pool that
+somebody else makes must end by them. Where system libraries do not bear forking (macOS), each
+worker is a new interpreter.
 
 Unlike other processes of multiprocessing, workers do not import the main module of who starts them,
 of which they need nothing. So a script needs no guard to train, and may come from standard input.
@@ -14,11 +16,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker, spawn
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from types import ModuleType
 from typing import Any
 
 from vdqn_runner.workers.child import TRAINING, work
@@ -33,7 +36,8 @@ from vdqn_runner.workers.messages import (
 )
 
 _preparation_data = spawn.get_preparation_data
-_hiding_main = threading.Lock()
+_server = forkserver.ForkServer()
+_starting = threading.Lock()
 
 
 @dataclass
@@ -79,17 +83,17 @@ def started(tasks: Sequence[Task]) -> Iterator[list[Worker]]:
 def _from_server() -> Callable[[Task, "Connection[Message, object]"], BaseProcess]:
     """Return what starts a worker by a fork of the server, which is started if it is not there."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([TRAINING])
+    _server.set_forkserver_preload([TRAINING])
     # If it were started later, it would unblock the signals.
     resource_tracker.ensure_running()
     with _signals_blocked(), _one_blas_thread():
-        forkserver.ensure_running()
+        _server.ensure_running()
 
     def start(task: Task, outbox: "Connection[Message, object]") -> BaseProcess:
         # Signals are blocked in the server and so in its forks; here they come while this waits
         # for the server, which may still be at its import.
         process = context.Process(target=work, args=(task, outbox))
-        with _main_hidden():
+        with _replaced((forkserver, "connect_to_new_process", _server.connect_to_new_process)):
             process.start()
         return process
 
@@ -100,27 +104,32 @@ def _new_interpreter(task: Task, outbox: "Connection[Message, object]") -> BaseP
     """Start a worker in an interpreter of its own."""
     process = multiprocessing.get_context("spawn").Process(target=work, args=(task, outbox))
     resource_tracker.ensure_running()
-    with _signals_blocked(), _main_hidden():
+    with _signals_blocked(), _replaced():
         process.start()
     return process
 
 
 @contextmanager
-def _main_hidden() -> Iterator[None]:
-    """Let processes started in here know nothing of this one's main module."""
+def _replaced(*others: tuple[ModuleType, str, Callable[..., Any]]) -> Iterator[None]:
+    """Let processes started in here know nothing of this one's main module.
+
+    Both ways of starting a process ask a function of ``spawn`` what the new one has to know, and
+    nothing else can keep the main module out.
+
+    Args:
+        others: What else is replaced meanwhile: module, name and function.
+    """
 
     def without_main(name: str) -> dict[str, Any]:
         told = _preparation_data(name)
         return {key: value for key, value in told.items() if not key.startswith("init_main_")}
 
-    # Both ways of starting a process ask this function what the new one has to know, and nothing
-    # else can keep the main module out. The lock is for threads that train at the same time.
-    with _hiding_main:
-        setattr(spawn, _preparation_data.__name__, without_main)
-        try:
-            yield
-        finally:
-            setattr(spawn, _preparation_data.__name__, _preparation_data)
+    # The lock is for threads that train at the same time.
+    with _starting, ExitStack() as stack:
+        for module, name, new in ((spawn, "get_preparation_data", without_main), *others):
+            stack.callback(setattr, module, name, getattr(module, name))
+            setattr(module, name, new)
+        yield
 
 
 @contextmanager
