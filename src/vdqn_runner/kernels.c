@@ -10,6 +10,7 @@
 #include <immintrin.h>
 #define VL 16
 #elif defined(__AVX__)
+#include <immintrin.h>
 #define VL 8
 #else
 #define VL 4
@@ -121,6 +122,19 @@ static inline vec inverse(vec x) {
 static inline vec load(const float *p) { vec v; memcpy(&v, p, sizeof v); return v; }
 static inline void store(float *p, vec v) { memcpy(p, &v, sizeof v); }
 static inline vec all(float x) { return (vec){0} + x; }
+
+/* x y + sum, rounded once where the processor can. Said outright, since compilers for some
+ * processors (Zen) round twice in sums that are short, and bits would hang on a tile's size. */
+static inline vec fused(float x, vec y, vec sum) {
+#if VL == 16
+    return (vec)_mm512_fmadd_ps(_mm512_set1_ps(x), (__m512)y, (__m512)sum);
+#elif VL == 8 && defined(__FMA__)
+    return (vec)_mm256_fmadd_ps(_mm256_set1_ps(x), (__m256)y, (__m256)sum);
+#else
+    return x * y + sum;
+#endif
+}
+
 static inline vec at_least(vec x, float least) {
 #if VL == 16
     return (vec)_mm512_max_ps((__m512)x, (__m512)all(least));
@@ -294,6 +308,13 @@ void vr_softplus(const float *rho, const float *mask, float *variance, float *sl
 #define TILE_ROWS 8
 #define TILE_VECTORS 4
 
+/* Rows of a tile so many vectors wide: its sums stay in registers, of which there are 32 or 16. */
+#if VL == 16
+#define ROWS_BY(vectors) ((vectors) == 4 ? 4 : 8)
+#else
+#define ROWS_BY(vectors) ((vectors) == 4 ? 2 : (vectors) == 1 ? 8 : 4)
+#endif
+
 static inline long padded(long n) { return (n + 15) / 16 * 16; }
 
 /* c [rows, vectors * VL] = a b + bias for a tile, a(r, k) = a[r * row_a + k * col_a]. Only the
@@ -311,7 +332,7 @@ static inline __attribute__((always_inline)) void tile(
         for (int v = 0; v < vectors; v++) line[v] = load(b + k * ld_b + v * VL);
         for (int r = 0; r < rows; r++) {
             float x = a[r * row_a + k * col_a];
-            for (int v = 0; v < vectors; v++) sum[r][v] += x * line[v];
+            for (int v = 0; v < vectors; v++) sum[r][v] = fused(x, line[v], sum[r][v]);
         }
     }
     for (int r = 0; r < rows; r++)
@@ -339,17 +360,17 @@ static inline __attribute__((always_inline)) void panels(
     const float *bias, long m, long n, long depth) {
     long vectors = (n + VL - 1) / VL, j = 0;
     for (; vectors > 4 || vectors == 3; vectors -= 3, j += 3 * VL)
-        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j, 8,
-              3);
+        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j,
+              ROWS_BY(3), 3);
     if (vectors == 4)
-        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j, 4,
-              4);
+        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j,
+              ROWS_BY(4), 4);
     else if (vectors == 2)
-        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j, 8,
-              2);
+        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j,
+              ROWS_BY(2), 2);
     else if (vectors == 1)
-        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j, 8,
-              1);
+        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j,
+              ROWS_BY(1), 1);
 }
 
 /* c [m, n] = a [m, depth] b [depth, n] + bias [n], or with a^T: a(r, k) = a[k * ld_a + r]. Each
@@ -585,7 +606,8 @@ static inline __attribute__((always_inline)) void product_of_few(
         for (; k < s->ends[r]; k++) {
             long place = s->places[k];
             float by = x[r * n_in + place];
-            for (int v = 0; v < vectors; v++) sum[v] += by * load(b + place * ld_b + v * VL);
+            for (int v = 0; v < vectors; v++)
+                sum[v] = fused(by, load(b + place * ld_b + v * VL), sum[v]);
         }
         for (int v = 0; v < vectors; v++) store(c + r * ld_c + v * VL, sum[v]);
     }
@@ -614,7 +636,7 @@ static void gradient_of_few(const float *x, const float *g, long ld, float *out,
             float by = x[b * n_in + s->places[k]], *to = out + s->places[k] * width;
             long j = 0;
             for (; j + VL <= width; j += VL)
-                store(to + j, load(to + j) + by * load(g + b * ld + j));
+                store(to + j, fused(by, load(g + b * ld + j), load(to + j)));
             for (; j < width; j++) to[j] = fma_(by, g[b * ld + j], to[j]);
         }
 }
