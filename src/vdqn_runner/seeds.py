@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from vdqn_runner.allocator import keep_freed_memory
 from vdqn_runner.config import RunConfig
 from vdqn_runner.errors import HeldError, RunError, SeedFailures
 from vdqn_runner.kernels import engine
@@ -56,6 +57,7 @@ def train_seeds(
     torch.set_num_threads(config.threads)
     # Moments of weights that see no gradient decay into denormal numbers, which are slow.
     torch.set_flush_denormal(True)
+    keep_freed_memory()
     _warn_of_other_kernels(config, run)
     origin = {**origin, "versions": {**origin["versions"], "kernels": engine(config.device)}}
     with ExitStack() as stack:
