@@ -189,13 +189,13 @@ def test_cold_posterior(jobs: Callable[[str], list[RunConfig]]) -> None:
     assert {(where(c), c.algo.name) for c in got} == {(50, "vdqn")}
     assert [constant(c, "lam") for c in got[:5]] == [0.0002, 0.002, 0.02, 0.2, 2.0]
     cooled = [c.algo.lam.model_dump() for c in got[5:]]  # type: ignore[union-attr]
-    shared = {"start": 0.2, "duration": 1000, "unit": "episodes"}
+    shared = {"start": 0.2, "duration": 500, "unit": "episodes"}
     assert cooled == [
         shared | {"kind": "linear", "end": 0.002},
         shared | {"kind": "exponential", "end": 0.002},
         shared | {"kind": "exponential", "end": 0.00002},
     ]
-    assert fixed(got) == {("cold_posterior", range(5), 2000)}
+    assert fixed(got) == {("cold_posterior", range(5), 1000)}
     assert [lr(c) for c in got] == [tuned(c) for c in got]
 
 
@@ -214,7 +214,7 @@ def test_inference(jobs: Callable[[str], list[RunConfig]]) -> None:
     ]
     values = [(where(c), settings(c, *names), lr(c)) for c in got]
     assert values == list(product([10], kinds, [0.001, 0.01]))
-    assert fixed(got) == {("inference", range(5), 2000)}
+    assert fixed(got) == {("inference", range(5), 1000)}
 
 
 def systems(configs: list[RunConfig]) -> set[str]:
