@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vdqn_runner.analysis.load import Run, load_episodes
-from vdqn_runner.analysis.paper.learning_rates import RATES, constant_rate
+from vdqn_runner.analysis.paper.learning_rates import RATES, better, constant_rate
 from vdqn_runner.analysis.paper.measures import finished
 from vdqn_runner.config.systems import system_name
 from vdqn_runner.errors import RunError
@@ -43,9 +43,7 @@ def mean_returns(runs: Sequence[Run]) -> dict[Key, dict[float, float]]:
 
 def choose(means: Mapping[Key, Mapping[float, float]]) -> dict[Key, float]:
     """The better rate for every kind of environment and system."""
-    return {
-        key: max(RATES, key=lambda rate: (by_rate[rate], -rate)) for key, by_rate in means.items()
-    }
+    return {key: better(by_rate) for key, by_rate in means.items()}
 
 
 def table_text(means: Mapping[Key, Mapping[float, float]]) -> str:

@@ -60,13 +60,17 @@ def scores(runs: Sequence[Run]) -> list[Score]:
 
 def choose(scored: Sequence[Score]) -> dict[str, dict[str, float]]:
     """The better rate of each environment and algorithm: `{"chain-10": {"vdqn": 0.01}}`."""
-    best: dict[str, dict[str, Score]] = {}
-    for score in sorted(scored, key=lambda s: s.lr):
-        held = best.setdefault(score.env, {}).setdefault(score.algo, score)
-        if score.mean_return > held.mean_return:
-            best[score.env][score.algo] = score
-    order = list(dict.fromkeys(score.env for score in scored))
-    return {env: {algo: s.lr for algo, s in best[env].items()} for env in order}
+    means: dict[str, dict[str, dict[float, float]]] = {}
+    for s in scored:
+        means.setdefault(s.env, {}).setdefault(s.algo, {})[s.lr] = s.mean_return
+    return {
+        env: {algo: better(by_rate) for algo, by_rate in row.items()} for env, row in means.items()
+    }
+
+
+def better(means: Mapping[float, float]) -> float:
+    """The rate with the higher mean return, the smaller one in a tie."""
+    return max(means, key=lambda rate: (means[rate], -rate))
 
 
 def table_text(choice: Mapping[str, Mapping[str, float]], scored: Sequence[Score]) -> str:
