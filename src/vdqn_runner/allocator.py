@@ -21,7 +21,7 @@ LARGEST = 32 * 2**20
 def keep_freed_memory() -> bool:
     """Keep freed memory for the next update, in the whole process; return whether that is so.
 
-    Only glibc is asked. Results are the same, and no more memory is in use at the worst moment.
+    Only glibc is asked. Results are the same; pieces that lie apart cost a few megabytes.
     """
     if platform.libc_ver()[0] != "glibc":
         return False
