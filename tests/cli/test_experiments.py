@@ -17,6 +17,7 @@ from vdqn_runner.config.systems import system_name
 
 CONTROL = ["CartPole-v0", "CartPole-v1", "Acrobot-v1", "MountainCar-v0"]
 ALL = ["vdqn", "dqn", "noisynet"]
+RATES = [0.001, 0.01]
 # A table in which every entry differs, so that a rate tells where it was read.
 TABLE = {
     row: {algo: 0.001 * (10 * i + j + 1) for j, algo in enumerate(ALL)}
@@ -221,16 +222,22 @@ def systems(configs: list[RunConfig]) -> set[str]:
     return {system_name(config.algo.model_dump()) for config in configs}
 
 
+def system_rates() -> dict[str, dict[str, float]]:
+    rates: dict[str, dict[str, float]] = yaml.safe_load((conf_dir() / "system_lr.yaml").read_text())
+    return rates
+
+
 def test_deep_exploration(jobs: Callable[[str], list[RunConfig]]) -> None:
     """Twelve systems, each at its rate, on chains and deep seas of growing size."""
     got = jobs("experiment=deep_exploration")
     assert fixed(got) == {("deep_exploration", range(10), 1000)}
-    table = yaml.safe_load((conf_dir() / "system_lr.yaml").read_text())
+    table = system_rates()
     sizes: dict[tuple[str, str], list[object]] = {}
     for config in got:
         system = system_name(config.algo.model_dump())
         sizes.setdefault((config.env.kind, system), []).append(where(config))
         assert lr(config) == table[config.env.kind][system]
+    assert set(sizes) == {(kind, system) for kind in table for system in table[kind]}
     assert len(sizes) == 2 * len(systems(got)) == 2 * 12
     for (kind, _), ns in sizes.items():
         assert ns == ([10, 20, 50, 100, 200] if kind == "chain" else [10, 20, 30, 50])
@@ -240,9 +247,10 @@ def test_the_rates_of_systems_have_one_budget(jobs: Callable[[str], list[RunConf
     """Both rates for each system, on seeds and sizes that deep_exploration does not have."""
     got = jobs("experiment=lr_systems")
     assert fixed(got) == {("lr_systems", range(1000, 1003), 1000)}
+    rates = system_rates()  # test_deep_exploration says that they are of all systems compared
     tried = [(where(c), system_name(c.algo.model_dump()), lr(c)) for c in got]
-    compared = systems(jobs("experiment=deep_exploration"))
-    assert sorted(tried, key=str) == sorted(product([8, 32], compared, [0.001, 0.01]), key=str)
+    wanted = [*product([8], rates["deep_sea"], RATES), *product([32], rates["chain"], RATES)]
+    assert sorted(tried, key=str) == sorted(wanted, key=str)
 
 
 def test_every_experiment_is_tested_here() -> None:
