@@ -1,7 +1,8 @@
 """The C library's allocator, told to keep what is given back to it.
 
 Losses in torch take and give back the same megabytes at every update. Where the allocator hands
-them to the system each time, a third of the time goes into getting them again, page by page.
+them to the system each time, getting them again, page by page, takes up to a third of the time
+(Double VDQN, ten seeds, a deep sea of 30).
 """
 
 import ctypes

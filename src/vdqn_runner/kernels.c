@@ -345,7 +345,8 @@ static inline __attribute__((always_inline)) void tile(
 
 static inline __attribute__((always_inline)) void panel(
     const float *a, long row_a, long col_a, const float *b, long ld_b, float *c, long ld_c,
-    const float *bias, long m, long depth, long width, const int rows, const int vectors) {
+    const float *bias, long m, long depth, long width, const int vectors) {
+    const int rows = ROWS_BY(vectors);
     long r = 0;
     for (; r + rows <= m; r += rows)
         tile(a + r * row_a, row_a, col_a, b, ld_b, c + r * ld_c, ld_c, bias, depth, width, rows,
@@ -360,17 +361,13 @@ static inline __attribute__((always_inline)) void panels(
     const float *bias, long m, long n, long depth) {
     long vectors = (n + VL - 1) / VL, j = 0;
     for (; vectors > 4 || vectors == 3; vectors -= 3, j += 3 * VL)
-        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j,
-              ROWS_BY(3), 3);
+        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j, 3);
     if (vectors == 4)
-        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j,
-              ROWS_BY(4), 4);
+        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j, 4);
     else if (vectors == 2)
-        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j,
-              ROWS_BY(2), 2);
+        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j, 2);
     else if (vectors == 1)
-        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j,
-              ROWS_BY(1), 1);
+        panel(a, row_a, col_a, b + j, ld_b, c + j, ld_c, bias ? bias + j : 0, m, depth, n - j, 1);
 }
 
 /* c [m, n] = a [m, depth] b [depth, n] + bias [n], or with a^T: a(r, k) = a[k * ld_a + r]. Each

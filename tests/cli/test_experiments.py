@@ -100,7 +100,7 @@ def test_choice_of_the_learning_rate(
     name: str, envs: list[object], episodes: int, jobs: Callable[[str], list[RunConfig]]
 ) -> None:
     got = jobs(f"experiment={name}")
-    assert [(where(c), c.algo.name, lr(c)) for c in got] == list(product(envs, ALL, [0.001, 0.01]))
+    assert [(where(c), c.algo.name, lr(c)) for c in got] == list(product(envs, ALL, RATES))
     assert fixed(got) == {("lr", range(1000, 1003), episodes)}
 
 
@@ -122,9 +122,7 @@ def test_ablation_of_weight_samples(jobs: Callable[[str], list[RunConfig]]) -> N
     got = jobs("experiment=ablation_theta")
     assert {c.algo.name for c in got} == {"vdqn"}
     values = [(where(c), *settings(c, "theta_samples", "resample"), lr(c)) for c in got]
-    assert values == list(
-        product([10, 50], ["per_tuple", "per_batch"], ["step", "episode"], [0.001, 0.01])
-    )
+    assert values == list(product([10, 50], ["per_tuple", "per_batch"], ["step", "episode"], RATES))
     assert fixed(got) == {("ablation", range(5), 2000)}
 
 
@@ -135,7 +133,7 @@ def test_ablation_of_noisynet(jobs: Callable[[str], list[RunConfig]]) -> None:
         ("independent", "per_batch"), ("independent", "per_tuple"), ("factorised", "per_batch"),
     ]  # fmt: skip
     values = [(where(c), settings(c, "noise", "theta_samples"), lr(c)) for c in got]
-    assert values == list(product([10, 50], pairs, [0.001, 0.01]))
+    assert values == list(product([10, 50], pairs, RATES))
     assert {settings(c, "sigma_init") for c in got if c.algo.noise == "factorised"} == {(0.5,)}  # type: ignore[union-attr]
     assert fixed(got) == {("ablation", range(5), 2000)}
 
@@ -159,7 +157,7 @@ def test_what_the_swept_environments_alone_have_can_be_overridden(
 def test_deep_sea(jobs: Callable[[str], list[RunConfig]]) -> None:
     got = jobs("experiment=deep_sea")
     values = [(c.env.kind, c.env.n, c.algo.name, lr(c)) for c in got]  # type: ignore[union-attr]
-    assert values == list(product(["deep_sea"], [5, 10], ALL, [0.001, 0.01]))
+    assert values == list(product(["deep_sea"], [5, 10], ALL, RATES))
     assert fixed(got) == {("deep_sea", range(10), 2000)}
 
 
@@ -214,7 +212,7 @@ def test_inference(jobs: Callable[[str], list[RunConfig]]) -> None:
         ("low_rank", "score", 10, None),
     ]
     values = [(where(c), settings(c, *names), lr(c)) for c in got]
-    assert values == list(product([10], kinds, [0.001, 0.01]))
+    assert values == list(product([10], kinds, RATES))
     assert fixed(got) == {("inference", range(5), 1000)}
 
 

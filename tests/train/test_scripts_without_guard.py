@@ -147,10 +147,9 @@ def double(number):
     return 2 * number, signal.pthread_sigmask(signal.SIG_BLOCK, [])
 if __name__ == "__main__":
     from vdqn_runner.api import train
-    methods = ["spawn", "forkserver"]
     for episodes in (2, 4):
         train("env.n=5", "algo=dqn", n_seeds=2, episodes=episodes, workers=2, quiet=True)
-        for method in methods:
+        for method in ("spawn", "forkserver"):
             for number in range(3):
                 with multiprocessing.get_context(method).Pool(1) as pool:
                     assert pool.map(double, [number]) == [(2 * number, set())]

@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker, spawn
 from multiprocessing.connection import Connection
@@ -37,6 +37,7 @@ from vdqn_runner.workers.messages import (
 
 _preparation_data = spawn.get_preparation_data
 _server = forkserver.ForkServer()
+# Functions of multiprocessing are replaced meanwhile, and several threads may train.
 _starting = threading.Lock()
 
 
@@ -93,7 +94,11 @@ def _from_server() -> Callable[[Task, "Connection[Message, object]"], BaseProces
         # Signals are blocked in the server and so in its forks; here they come while this waits
         # for the server, which may still be at its import.
         process = context.Process(target=work, args=(task, outbox))
-        with _replaced((forkserver, "connect_to_new_process", _server.connect_to_new_process)):
+        with (
+            _starting,
+            _replaced(spawn, "get_preparation_data", _without_main),
+            _replaced(forkserver, "connect_to_new_process", _server.connect_to_new_process),
+        ):
             process.start()
         return process
 
@@ -104,32 +109,34 @@ def _new_interpreter(task: Task, outbox: "Connection[Message, object]") -> BaseP
     """Start a worker in an interpreter of its own."""
     process = multiprocessing.get_context("spawn").Process(target=work, args=(task, outbox))
     resource_tracker.ensure_running()
-    with _signals_blocked(), _replaced():
+    with (
+        _signals_blocked(),
+        _starting,
+        _replaced(spawn, "get_preparation_data", _without_main),
+    ):
         process.start()
     return process
 
 
-@contextmanager
-def _replaced(*others: tuple[ModuleType, str, Callable[..., Any]]) -> Iterator[None]:
-    """Let processes started in here know nothing of this one's main module.
+def _without_main(name: str) -> dict[str, Any]:
+    """Return what a new process has to know, but nothing of this one's main module.
 
-    Both ways of starting a process ask a function of ``spawn`` what the new one has to know, and
-    nothing else can keep the main module out.
-
-    Args:
-        others: What else is replaced meanwhile: module, name and function.
+    Both ways of starting a process ask ``spawn.get_preparation_data``, and nothing else than to
+    take its place can keep the main module out.
     """
+    told = _preparation_data(name)
+    return {key: value for key, value in told.items() if not key.startswith("init_main_")}
 
-    def without_main(name: str) -> dict[str, Any]:
-        told = _preparation_data(name)
-        return {key: value for key, value in told.items() if not key.startswith("init_main_")}
 
-    # The lock is for threads that train at the same time.
-    with _starting, ExitStack() as stack:
-        for module, name, new in ((spawn, "get_preparation_data", without_main), *others):
-            stack.callback(setattr, module, name, getattr(module, name))
-            setattr(module, name, new)
+@contextmanager
+def _replaced(module: ModuleType, name: str, new: Callable[..., Any]) -> Iterator[None]:
+    """Put another function in the place of a module's."""
+    before = getattr(module, name)
+    setattr(module, name, new)
+    try:
         yield
+    finally:
+        setattr(module, name, before)
 
 
 @contextmanager
