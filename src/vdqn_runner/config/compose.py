@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_automatic_config_search_path
@@ -28,6 +29,7 @@ from vdqn_runner.config.files import conf_dir
 from vdqn_runner.config.hydra_settings import check_hydra, check_plugins
 from vdqn_runner.config.left_to_jobs import as_params, inside_a_group, left_to_jobs
 from vdqn_runner.config.overrides import parse, refuse_misuse, refuse_sweeps
+from vdqn_runner.config.read_once import ReadOnce
 from vdqn_runner.config.resolvers import register_resolvers
 from vdqn_runner.config.schema import RunConfig
 from vdqn_runner.config.words import show
@@ -120,7 +122,10 @@ def _hydra(args: argparse.Namespace) -> Iterator[Hydra]:
         search.prepend("command-line", f"file://{extra}", SearchPathQuery(provider="schema"))
     GlobalHydra.instance().clear()
     try:
-        yield Hydra.create_main_hydra2(task_name="cli", config_search_path=search)
+        hydra = Hydra.create_main_hydra2(task_name="cli", config_search_path=search)
+        assert isinstance(hydra.config_loader, ConfigLoaderImpl)
+        hydra.config_loader.repository = ReadOnce(search)
+        yield hydra
     finally:
         GlobalHydra.instance().clear()
 
