@@ -30,7 +30,7 @@ test: $(STAMP) ## check style and types, run the tests (they build the documenta
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy & first=$$!; $(BIN)/mypy --python-version 3.13; last=$$?; wait $$first && exit $$last
-	$(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 test-python: ## the same in .venv-NAME, with another Python: PYTHON=python3.13
 	$(MAKE) test VENV=.venv-$(notdir $(PYTHON))

@@ -1,26 +1,19 @@
 import sys
 
 import pytest
+from forms import FORMS, in_form
 from hypothesis import settings
-
-from vdqn_runner import kernels
 
 # No test depends on how fast the machine is.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
-@pytest.fixture(scope="module", params=["compiled", "torch"])
+@pytest.fixture(params=FORMS)
 def engine(request):
     """Both forms of the numerical work, one after the other."""
-    if request.param == "compiled":
-        if not kernels.available():
-            pytest.skip("no compiled kernels here")
-        yield request.param
-    else:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(kernels, "available", lambda: False)
-            yield request.param
+    with in_form(request.param) as name:
+        yield name
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ inputs. Explicit sampling writes out theta = mu + sigma * eps for each draw.
 import numpy as np
 import pytest
 import torch
+from forms import FORMS, in_form
 from plain_nets import parameters
 from scipy import stats
 
@@ -14,8 +15,6 @@ from vdqn_runner.layout import Layout
 from vdqn_runner.nets import Gaussian
 from vdqn_runner.normals import NormalStreams
 from vdqn_runner.streams import Purpose
-
-pytestmark = pytest.mark.usefixtures("engine")
 
 LAYOUT = Layout([3, 6, 5, 2])
 M = 20_000
@@ -71,9 +70,10 @@ def explicit(seed=1, shared=False):
     return torch.stack(values, dim=1).numpy()
 
 
-@pytest.fixture(scope="module")
-def q_local(engine):
-    return local()
+@pytest.fixture(scope="module", params=FORMS)
+def q_local(request):
+    with in_form(request.param):
+        return local()
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_one_theta_for_both_tuples_would_be_seen():
     assert np.corrcoef(q[:, 0, 0], q[:, 1, 0])[0, 1] > 0.3
 
 
-def test_noise_in_fewer_layers_would_be_seen(q_explicit):
+def test_noise_in_fewer_layers_would_be_seen(engine, q_explicit):
     mu, sigma = posterior()
     eps = NormalStreams.of([0], Purpose.UPDATE_NOISE).draw(2 * M * LAYOUT.n_units)
     LAYOUT.split_units(eps, 2 * M)[0].zero_()
