@@ -256,7 +256,7 @@ def test_deep_exploration(jobs: Callable[[str], list[RunConfig]]) -> None:
     assert set(sizes) == {(kind, system) for kind in table for system in table[kind]}
     assert len(sizes) == 2 * len(systems(got)) == 2 * 12
     for (kind, _), ns in sizes.items():
-        assert ns == ([10, 20, 50, 100, 200] if kind == "chain" else [10, 20, 30, 50])
+        assert ns == ([10, 20, 50, 100, 200] if kind == "chain" else [10, 20, 30])
 
 
 def test_the_rates_of_systems_have_one_budget(jobs: Callable[[str], list[RunConfig]]) -> None:
