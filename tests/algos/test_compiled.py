@@ -4,6 +4,7 @@ Both draw from equal streams, so that they see the same noise. Autograd goes thr
 in torch, or through their compiled values and gradients.
 """
 
+import forms
 import numpy as np
 import pytest
 import torch
@@ -59,16 +60,14 @@ def taken(algo, sizes, steps, states, size=13):
     return figures, rows
 
 
-@pytest.fixture(params=["torch", "compiled"])
-def by_autograd(request, monkeypatch):
+@pytest.fixture(params=forms.FORMS)
+def by_autograd(request):
     """Take steps with an agent of this form by autograd."""
 
     def taken_by_autograd(form, *arguments):
         reference = grown(form, arguments[0])
         reference._compiled = None
-        with monkeypatch.context() as patch:
-            if request.param == "torch":
-                patch.setattr(kernels, "available", lambda: False)
+        with forms.in_form(request.param):
             return taken(reference, *arguments)
 
     return taken_by_autograd

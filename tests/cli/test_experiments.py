@@ -28,7 +28,6 @@ ROW = {
     5: "chain-10", 8: "chain-10", 10: "chain-10", 20: "chain-32", 32: "chain-32", 50: "chain-32",
     70: "chain-100", 100: "chain-100", 128: "chain-100", 200: "chain-100",
 }  # fmt: skip
-Job = tuple[object, ...]
 
 
 class Begun(Exception):

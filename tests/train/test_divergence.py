@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from running import CARTPOLE, CHAIN, logs, run
 
-from vdqn_runner import kernels
 from vdqn_runner.divergence import all_finite, not_finite
 from vdqn_runner.errors import SeedFailures
 from vdqn_runner.train import Lockstep
@@ -135,10 +134,7 @@ def test_a_broken_parameter(undisturbed, tmp_path, monkeypatch, env, algo, value
 
 
 @pytest.mark.parametrize("algo", ["vdqn", "noisynet"])
-@pytest.mark.parametrize("form", ["compiled", "torch"])
-def test_a_broken_sigma(undisturbed, tmp_path, monkeypatch, algo, form):
-    if form == "torch":
-        monkeypatch.setattr(kernels, "available", lambda: False)
+def test_a_broken_sigma(engine, undisturbed, tmp_path, monkeypatch, algo):
     poison(monkeypatch, 100, first_parameter(float("inf"), SECOND[algo]))
     folder, said = failing(tmp_path, algo=algo)
     assert "diverged at step 100 (" in said and "no checkpoint yet" in said
