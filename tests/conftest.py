@@ -1,3 +1,4 @@
+import gc
 import sys
 
 import pytest
@@ -21,6 +22,12 @@ def ordinary_arithmetic():
     """Training flushes denormal numbers to zero, for the whole process: undo that."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_flush_denormal(False)
+
+
+def pytest_collection_finish():
+    """All that is imported by now stays: no collection need look through it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

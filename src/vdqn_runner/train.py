@@ -5,7 +5,7 @@ the batch. Nothing a seed computes or draws depends on the other seeds, so its l
 bytes whichever seeds train beside it.
 """
 
-import gc
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from vdqn_runner.algos import base, make_algorithm
 from vdqn_runner.algos.base import Batch, Clock, Context
+from vdqn_runner.collector import existing_objects_kept
 from vdqn_runner.config import RunConfig
 from vdqn_runner.divergence import all_finite, not_finite
 from vdqn_runner.envs import EnvSpec, make_envs
@@ -334,10 +335,7 @@ def train(
     mean_return = recent.mean()
     # Of all seeds whose progress this is, those that trained before these included.
     episodes, steps = progress.episodes, progress.steps
-    # What exists by now stays: the collector need not look through it again and again.
-    gc.collect()
-    gc.freeze()
-    try:
+    with contextlib.closing(batch.envs), existing_objects_kept():
         while live:
             batch.begin_episodes()
             ended = batch.advance()
@@ -358,9 +356,6 @@ def train(
                 if live:
                     live = _checkpoint(batch, live, watch)
                 interrupt.check()
-    finally:
-        gc.unfreeze()
-        batch.envs.close()
 
 
 def _open_logs(batch: Lockstep, row: int, run: SeedRun) -> bool:
