@@ -13,7 +13,8 @@ from vdqn_runner.cli import job, main
 from vdqn_runner.config import RunConfig, identity
 from vdqn_runner.config import paper_lr as module
 from vdqn_runner.config.files import conf_dir, options
-from vdqn_runner.config.paper_lr import load_table
+from vdqn_runner.config.paper_lr import FILE
+from vdqn_runner.config.rates import load_table
 from vdqn_runner.config.systems import system_name
 
 CONTROL = ["CartPole-v0", "CartPole-v1", "Acrobot-v1", "MountainCar-v0"]
@@ -47,7 +48,7 @@ def jobs(
     def begin(folder: Path, runs: Mapping[RunConfig, Sequence[str]]) -> None:
         raise Begun(runs)
 
-    monkeypatch.setattr(module, "load_table", lambda: TABLE)
+    monkeypatch.setattr(module, "load_table", lambda file: TABLE)
     # Every job composed by Hydra once more would take as long again.
     monkeypatch.setattr(sweep, "begin", begin)
 
@@ -300,7 +301,7 @@ def test_the_run_of_a_job_holds_the_number(empty: Path, monkeypatch: pytest.Monk
     line = "experiment=fig4 algo=dqn n_seeds=1 episodes=1 algo.learning_starts=64 -q"
     assert main(line.split()) == 0
     (file,) = (empty / "runs" / "paper" / "chain-32" / "dqn").glob("*/config.yaml")
-    rate = load_table()["chain-32"]["dqn"]
+    rate = load_table(FILE)["chain-32"]["dqn"]
     assert f"lr:\n    kind: constant\n    value: {rate}\n" in file.read_text()
 
 
@@ -310,4 +311,4 @@ def test_a_job_in_a_process_of_its_own_knows_the_table(trained: list[RunConfig])
     algo = {"name": "dqn", "lr": "${paper_lr:${env},${algo.name}}"}
     env = {"kind": "chain", "n": 32}
     job(OmegaConf.create({"episodes": 1, "env": env, "algo": algo}))
-    assert [lr(config) for config in trained] == [load_table()["chain-32"]["dqn"]]
+    assert [lr(config) for config in trained] == [load_table(FILE)["chain-32"]["dqn"]]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
-from vdqn_runner.config import paper_lr
+from vdqn_runner.config import rates
 from vdqn_runner.config.files import conf_dir
 from vdqn_runner.config.paper_lr import nearest_on_log_scale, rate, register
 from vdqn_runner.errors import ConfigError
@@ -61,8 +61,8 @@ def test_a_gap_in_the_table_is_told() -> None:
 
 def test_resolver_reads_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "paper_lr.yaml").write_text(yaml.safe_dump(TABLE))
-    monkeypatch.setattr(paper_lr, "conf_dir", lambda: tmp_path)
-    paper_lr.load_table.cache_clear()
+    monkeypatch.setattr(rates, "conf_dir", lambda: tmp_path)
+    rates.load_table.cache_clear()
     register()
     try:
         lr = "${paper_lr:${env},${algo.name}}"
@@ -76,7 +76,7 @@ def test_resolver_reads_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             tree = OmegaConf.create({"env": env, "algo": {"name": "vdqn", "lr": lr}})
             assert tree.algo.lr == expected
     finally:
-        paper_lr.load_table.cache_clear()
+        rates.load_table.cache_clear()
 
 
 def test_shipped_table_has_a_rate_of_the_paper_for_everything_that_is_tuned() -> None:

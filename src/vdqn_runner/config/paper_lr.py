@@ -4,19 +4,15 @@ An experiment says ``lr: ${paper_lr:${env},${algo.name}}``. The number is looked
 composed, so the run's config.yaml holds the number itself, and ``algo.lr=...`` replaces it.
 """
 
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable
 from typing import Any
 
-import yaml
 from omegaconf import DictConfig, OmegaConf
 
-from vdqn_runner.config.files import conf_dir
+from vdqn_runner.config.rates import Table, load_table
 from vdqn_runner.errors import ConfigError
 
 FILE = "paper_lr.yaml"
-
-Table = Mapping[str, Mapping[str, float]]
 
 
 def nearest_on_log_scale(n: int, tuned: Iterable[int]) -> int:
@@ -60,18 +56,12 @@ def register() -> None:
     OmegaConf.register_new_resolver("paper_lr", _resolve, replace=True)
 
 
-@cache
-def load_table() -> Table:
-    """Return the table in ``conf/``."""
-    table: Table = yaml.safe_load((conf_dir() / FILE).read_text(encoding="utf-8"))
-    return table
-
-
 def _resolve(env: DictConfig, algo: str) -> float | None:
     """Return the rate for composed settings; None where the checks will refuse ``env``."""
     settings: Any = OmegaConf.to_container(env, resolve=True)
+    table = load_table(FILE)
     if settings.get("kind") == "chain":
         n = settings.get("n")
-        return rate(load_table(), "chain", n, algo) if isinstance(n, int) and n > 0 else None
+        return rate(table, "chain", n, algo) if isinstance(n, int) and n > 0 else None
     name = settings.get("id")
-    return rate(load_table(), name, None, algo) if isinstance(name, str) and name != "???" else None
+    return rate(table, name, None, algo) if isinstance(name, str) and name != "???" else None

@@ -5,20 +5,15 @@ kind of its environment and the name of its system (see ``systems``), so the run
 holds the number itself, and ``algo.lr=...`` replaces it.
 """
 
-from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
-import yaml
 from omegaconf import DictConfig, OmegaConf
 
-from vdqn_runner.config.files import conf_dir
+from vdqn_runner.config.rates import Table, load_table
 from vdqn_runner.config.systems import system_name
 from vdqn_runner.errors import ConfigError
 
 FILE = "system_lr.yaml"
-
-Table = Mapping[str, Mapping[str, float]]
 
 
 def rate(table: Table, kind: str, system: str) -> float:
@@ -42,16 +37,9 @@ def register() -> None:
     OmegaConf.register_new_resolver("system_lr", _resolve, replace=True)
 
 
-@cache
-def load_table() -> Table:
-    """Return the table in ``conf/``."""
-    table: Table = yaml.safe_load((conf_dir() / FILE).read_text(encoding="utf-8"))
-    return table
-
-
 def _resolve(*, _root_: DictConfig) -> float:
     """Return the rate for the settings that are being composed."""
     algo: Any = _root_.algo
     # Each key by itself: the rate is what is being asked for.
     settings = {key: algo[key] for key in algo if key != "lr"}
-    return rate(load_table(), str(_root_.env.kind), system_name(settings))
+    return rate(load_table(FILE), str(_root_.env.kind), system_name(settings))
