@@ -61,7 +61,9 @@ VARIANTS = {
     "variational, low rank": ("variational", {"family": "low_rank", "rank": 3}),
     "variational, low rank, score, all options": (
         "variational",
-        OPTIONS | {"family": "low_rank", "estimator": "score", "samples": 3, "lam": DECAY},
+        OPTIONS
+        | {"family": "low_rank", "estimator": "score", "samples": 3, "lam": DECAY}
+        | {"train_every": 4},
     ),
     "variational, point": ("variational", {"family": "point", "lam": 13}),
     "variational, point, all options": ("variational", OPTIONS | {"family": "point"}),
@@ -71,13 +73,11 @@ VARIANTS = {
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """The logs of seeds 0 to 4 (0 to 2 of a variant) trained together, by what is trained."""
+    """The logs of seeds 0 to 4 trained together, by what is trained."""
 
     @functools.cache
-    def trained(env, algo, variant=None):
-        settings, n_seeds = (VARIANTS[variant][1], 3) if variant else (None, 5)
-        out = tmp_path_factory.mktemp("together")
-        return logs(run(out, env=ENVS[env], algo=algo, settings=settings, n_seeds=n_seeds))
+    def trained(env, algo):
+        return logs(run(tmp_path_factory.mktemp("together"), env=ENVS[env], algo=algo))
 
     return trained
 
@@ -109,15 +109,6 @@ def test_alone_in_three_or_in_five(undisturbed, tmp_path, env, algo):
     assert three == {seed: wanted[seed] for seed in (1, 2, 3)}
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_variants_alone_and_in_two(undisturbed, tmp_path, variant):
-    algo, settings = VARIANTS[variant]
-    wanted = undisturbed("gym", algo, variant)
-    kwargs = {"env": CARTPOLE, "algo": algo, "settings": settings}
-    assert logs(run(tmp_path, seed=1, n_seeds=1, **kwargs)) == {1: wanted[1]}
-    assert logs(run(tmp_path, n_seeds=3, **kwargs)) == wanted
-
-
 def random_steps(name, count, below):
     """Steps that depend on the test's name alone."""
     return np.random.default_rng(list(name.encode())).integers(1, below, count).tolist()
@@ -140,14 +131,16 @@ def test_after_crashes_and_a_signal(undisturbed, tmp_path, monkeypatch, env, alg
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_variants_after_a_crash(undisturbed, tmp_path, monkeypatch, variant):
+def test_variants_alone_in_two_in_three_and_after_a_crash(tmp_path, monkeypatch, variant):
     algo, settings = VARIANTS[variant]
     kwargs = {"env": CARTPOLE, "algo": algo, "settings": settings, "checkpoint_every": 37}
-    kwargs["n_seeds"] = 3
+    wanted = logs(run(tmp_path / "three", n_seeds=3, **kwargs))
+    parts = tmp_path / "parts"
+    assert logs(run(parts, seed=1, n_seeds=1, **kwargs)) == {1: wanted[1]}
     (at,) = random_steps(variant, 1, 200)
     with broken_off(monkeypatch, at), pytest.raises(Stop):
-        run(tmp_path, **kwargs)
-    assert logs(run(tmp_path, **kwargs)) == undisturbed("gym", algo, variant)
+        run(parts, n_seeds=3, **kwargs)
+    assert logs(run(parts, n_seeds=3, **kwargs)) == wanted
 
 
 @pytest.mark.parametrize("at", [1, 5, 59, 60, 61, 64, 65])
