@@ -19,11 +19,14 @@ from vdqn_runner.analysis.compare.ranking import (
     with_interval,
 )
 from vdqn_runner.analysis.compare.rates import choose, mean_returns, table_text
+from vdqn_runner.analysis.compare.tables import as_markdown, rankings
 from vdqn_runner.analysis.load import find_runs
+from vdqn_runner.analysis.pack import pack
 from vdqn_runner.analysis.solve import NEVER
 from vdqn_runner.config.system_lr import rate
 from vdqn_runner.config.systems import system_name
 from vdqn_runner.errors import ConfigError, RunError
+from vdqn_runner.runs.status import Status, write_status
 
 NAMES = {
     "DQN": {"name": "dqn"},
@@ -161,6 +164,43 @@ def test_moves_that_find_nothing_are_no_score(tmp_path):
     write_seed(folder, 0, [-0.01] * 300, None)
     (entry,) = entries(find_runs([tmp_path]))
     assert entry.scores.tolist() == [0.0] and entry.learned == 0
+
+
+def diverged(folder, seed, episodes_done):
+    """Write the status that training leaves where numbers were no longer finite."""
+    status = Status(
+        seed=seed, state="failed", reason="diverged at step 900 (grad_norm: inf); no checkpoint",
+        episodes=300, episodes_done=episodes_done, steps=900, updates=400, versions={},
+        commit=None, command="vdqn-run", started="", updated="",
+    )  # fmt: skip
+    write_status(folder / f"seed-{seed:05d}", status)
+
+
+def test_a_diverged_seed_counts_with_what_it_reached_and_nothing_after(tmp_path):
+    """Left out, it would make the others' success that of all."""
+    folder = write_system(tmp_path / "a", chain(10), NAMES["VDQN"], [0, 100, 300, 300])
+    visits = [(0, 0, 0)] * 300
+    write_seed(folder, 1, [0.0] * 100 + [11.0] * 150, visits)
+    write_seed(folder, 3, [], visits)
+    (unfinished,) = entries(find_runs([tmp_path]))
+    assert len(unfinished.scores) == 2 and unfinished.diverged == 0
+    diverged(folder, 1, 250)
+    diverged(folder, 3, 0)
+    (entry,) = entries(find_runs([tmp_path]))
+    np.testing.assert_allclose(entry.scores, [1.0, 0.5, 0.0, 0.0])
+    assert entry.episodes.tolist() == [10, 110, NEVER, NEVER]
+    assert (entry.settled, entry.diverged) == (1, 2)
+    # One that ended a single episode early would pass for settled.
+    write_seed(folder, 1, [0.0] * 100 + [11.0] * 199, visits)
+    diverged(folder, 1, 299)
+    (entry,) = entries(find_runs([tmp_path]))
+    assert entry.settled == 1 and entry.learned == 2
+    # Packed, it is the same run.
+    assert list(pack([tmp_path], tmp_path / "kept"))
+    (kept,) = entries(find_runs([tmp_path / "kept"]))
+    assert kept.scores.tolist() == entry.scores.tolist() and kept.diverged == 2
+    (line,) = (line for line in as_markdown([kept], rankings([kept])) if "iverged" in line)
+    assert line.endswith(": 2 of 4 seeds of VDQN on chain-10.")
 
 
 def test_the_command_writes_what_it_found(runs, tmp_path, capsys):

@@ -21,7 +21,7 @@ from vdqn_runner.runs.folder import (
     kept_policy,
 )
 from vdqn_runner.runs.provenance import utc_now
-from vdqn_runner.runs.status import Status, read_status, write_status
+from vdqn_runner.runs.status import DIVERGED, Status, read_status, write_status
 
 EPISODE_COLUMNS = ("seed", "episode", "iteration", "step", "return", "length", "terminated")
 TIMING_COLUMNS = ("seed", "iteration", "step", "seconds", "steps_per_second")
@@ -191,7 +191,7 @@ class SeedRun:
         """
         self._sync_logs()
         kept = f"the last checkpoint is of step {self._kept}" if self._kept else "no checkpoint yet"
-        reason = f"diverged at step {steps} ({what}); {kept}"
+        reason = f"{DIVERGED}{steps} ({what}); {kept}"
         self._status = dataclasses.replace(self._status, steps=steps, updates=updates)
         self.fail(reason)
         self.close()

@@ -10,6 +10,9 @@ from vdqn_runner.runs.folder import STATUS
 
 State = Literal["planned", "running", "stopped", "done", "failed"]
 
+DIVERGED = "diverged at step "
+"""How the reason of a seed begins whose numbers were no longer finite."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Status:
@@ -43,6 +46,11 @@ class Status:
     command: str
     started: str
     updated: str
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the seed ended because its numbers were no longer finite."""
+        return self.state == "failed" and (self.reason or "").startswith(DIVERGED)
 
 
 def write_status(folder: Path, status: Status) -> None:

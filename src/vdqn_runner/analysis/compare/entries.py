@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from vdqn_runner.analysis.curves import CHAIN_OPTIMUM
-from vdqn_runner.analysis.load import Run, load_episodes
-from vdqn_runner.analysis.paper.measures import finished
+from vdqn_runner.analysis.load import Run, load_episodes, load_status
 from vdqn_runner.analysis.solve import NEVER, learned_episode, median_of_seeds, solved_episode
 from vdqn_runner.analysis.stats import Floats
 from vdqn_runner.config.systems import system_name
@@ -35,9 +35,11 @@ class Entry:
         size: N.
         scores: mean return over all training episodes, as a share of the best return, at least 0
             (moves cost in deep sea, and who never finds the treasure is not better for moving
-            less): [S], finished seeds only, in the order of the seeds.
+            less): [S], seeds that are finished or diverged, in order. Episodes that a diverged seed
+            never had return 0: what is left of it cannot act.
         episodes: until learned (`learned_episode`), [S]; `NEVER` where a seed has not.
         settled: how many seeds stay at the best return until the end (`solved_episode`).
+        diverged: how many seeds diverged.
         limit: episodes that each seed had.
     """
 
@@ -47,6 +49,7 @@ class Entry:
     scores: Floats
     episodes: Floats
     settled: int
+    diverged: int
     limit: int
 
     @property
@@ -94,21 +97,39 @@ def entries(runs: Sequence[Run]) -> list[Entry]:
 
 
 def entry_of(run: Run, episodes: pd.DataFrame) -> Entry:
-    """What the finished seeds of a run reached."""
+    """What the finished and the diverged seeds of a run reached."""
     kind, size = str(run.config["env"]["kind"]), int(run.config["env"]["n"])
     best = OPTIMUM[kind]
-    by_seed = finished(run, episodes).groupby("seed")["return"]
-    learned = [learned_episode(part.to_numpy(), LEARNED * best) for _, part in by_seed]
-    settled = [solved_episode(part.to_numpy(), SETTLED * best) for _, part in by_seed]
+    returns, diverged = _returns(run, episodes)
+    learned = [learned_episode(row, LEARNED * best) for row in returns]
+    settled = [
+        math.isfinite(solved_episode(row, SETTLED * best))
+        for row, lost in zip(returns, diverged, strict=True)
+        if not lost
+    ]
     return Entry(
         system_name(run.config["algo"]),
         kind,
         size,
-        by_seed.mean().to_numpy(dtype=np.float64).clip(min=0.0) / best,
+        np.array([row.mean() for row in returns]).clip(min=0.0) / best,
         np.nan_to_num(np.array(learned, dtype=np.float64), nan=NEVER),
-        int(np.isfinite(settled).sum()),
+        sum(settled),
+        sum(diverged),
         run.episodes,
     )
+
+
+def _returns(run: Run, episodes: pd.DataFrame) -> tuple[list[Floats], list[bool]]:
+    """Returns [E] of each finished or diverged seed, and which of them diverged."""
+    by_seed = {int(str(seed)): part.to_numpy() for seed, part in episodes.groupby("seed")["return"]}
+    rows, diverged = [], []
+    for seed, status in load_status(run).items():
+        own = by_seed.get(seed, np.zeros(0))
+        lost = len(own) < run.episodes and status is not None and status.diverged
+        if lost or len(own) >= run.episodes:
+            rows.append(np.pad(own, (0, max(0, run.episodes - len(own)))))
+            diverged.append(lost)
+    return rows, diverged
 
 
 def systems(found: Sequence[Entry]) -> list[str]:

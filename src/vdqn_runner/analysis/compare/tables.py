@@ -16,7 +16,7 @@ from vdqn_runner.analysis.paper.measures import interval
 from vdqn_runner.analysis.stats import Floats
 
 LEARNING = (
-    "env", "system", "seeds", "learned", "median_episodes", "low", "high", "settled",
+    "env", "system", "seeds", "learned", "median_episodes", "low", "high", "settled", "diverged",
     "mean_score", "score_low", "score_high",
 )  # fmt: skip
 RANKING = ("kind", "system", "environments", "seeds", "iqm", "low", "high")
@@ -87,7 +87,8 @@ def learning_rows(found: Sequence[Entry]) -> list[Row]:
         shown = [value if value <= e.limit else "" for value in e.median()]
         score = [round(value, 4) for value in interval(e.scores)]
         seeds = len(e.scores)
-        rows.append((e.env, e.system, seeds, e.learned, *shown, e.settled, *score))
+        counts = e.settled, e.diverged
+        rows.append((e.env, e.system, seeds, e.learned, *shown, *counts, *score))
     return rows
 
 
@@ -106,7 +107,10 @@ def improvement_rows(found: Sequence[Ranking]) -> list[Row]:
 
 
 def as_markdown(found: Sequence[Entry], ranks: Sequence[Ranking]) -> Iterator[str]:
-    """Three tables: the ranking, episodes to learn on each environment, and who settles."""
+    """Three tables: the ranking, episodes to learn on each environment, and who settles.
+
+    Below them a line about the seeds that diverged, if any did.
+    """
     first, order = ranks[0], ordered(found, ranks)
     if first.iqm:
         leader = next(iter(first.iqm))
@@ -123,6 +127,10 @@ def as_markdown(found: Sequence[Entry], ranks: Sequence[Ranking]) -> Iterator[st
     yield from _by_environment(
         "seeds that settle", found, order, lambda e: f"{e.settled}/{len(e.scores)}"
     )
+    if lost := [e for e in found if e.diverged]:
+        yield ""
+        seeds = [f"{e.diverged} of {len(e.scores)} seeds of {e.system} on {e.env}" for e in lost]
+        yield f"Diverged, their later episodes counted as return 0: {', '.join(seeds)}."
 
 
 def _by_environment(
