@@ -1,6 +1,7 @@
 """Systems side by side: names, statistics against SciPy and by hand, and the command's files."""
 
 import csv
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from report_pages import STATUS
 from run_folders import chain, write_config, write_seed
 from scipy import stats
 
@@ -26,7 +28,7 @@ from vdqn_runner.analysis.solve import NEVER
 from vdqn_runner.config.system_lr import rate
 from vdqn_runner.config.systems import system_name
 from vdqn_runner.errors import ConfigError, RunError
-from vdqn_runner.runs.status import Status, write_status
+from vdqn_runner.runs.status import write_status
 
 NAMES = {
     "DQN": {"name": "dqn"},
@@ -168,11 +170,10 @@ def test_moves_that_find_nothing_are_no_score(tmp_path):
 
 def diverged(folder, seed, episodes_done):
     """Write the status that training leaves where numbers were no longer finite."""
-    status = Status(
-        seed=seed, state="failed", reason="diverged at step 900 (grad_norm: inf); no checkpoint",
-        episodes=300, episodes_done=episodes_done, steps=900, updates=400, versions={},
-        commit=None, command="vdqn-run", started="", updated="",
-    )  # fmt: skip
+    reason = "diverged at step 900 (grad_norm: inf); no checkpoint yet"
+    status = dataclasses.replace(
+        STATUS, seed=seed, state="failed", reason=reason, episodes_done=episodes_done
+    )
     write_status(folder / f"seed-{seed:05d}", status)
 
 

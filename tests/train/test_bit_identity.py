@@ -62,8 +62,13 @@ VARIANTS = {
     "variational, low rank, score, all options": (
         "variational",
         OPTIONS
-        | {"family": "low_rank", "estimator": "score", "samples": 3, "lam": DECAY}
-        | {"train_every": 4},
+        | {
+            "family": "low_rank",
+            "estimator": "score",
+            "samples": 3,
+            "lam": DECAY,
+            "train_every": 4,
+        },
     ),
     "variational, point": ("variational", {"family": "point", "lam": 13}),
     "variational, point, all options": ("variational", OPTIONS | {"family": "point"}),

@@ -12,7 +12,7 @@ from running import CARTPOLE, CHAIN, logs, run
 
 from vdqn_runner.divergence import all_finite, not_finite
 from vdqn_runner.errors import SeedFailures
-from vdqn_runner.runs.status import read_status
+from vdqn_runner.runs.status import status_of
 from vdqn_runner.train import Lockstep
 
 ENVS = {"chain": CHAIN, "gym": CARTPOLE}
@@ -131,7 +131,7 @@ def test_a_broken_parameter(undisturbed, tmp_path, monkeypatch, env, algo, value
         and "the last checkpoint is of step 100" in reason
     )
     assert "nan" in reason and status(folder, HURT)["steps"] == 136
-    assert {seed for seed in SEEDS if read_status(folder / f"seed-{seed:05d}").diverged} == {HURT}
+    assert {seed for seed in SEEDS if status_of(status(folder, seed)).diverged} == {HURT}
     assert_only_one_failed(folder, expected)
 
 
